@@ -68,7 +68,7 @@ def measure(model, folder, options):
     name = os.path.splitext(os.path.basename(model))[0]
     artifact = os.path.join(folder, name + ".collage")
     expected, given, report = (os.path.join(folder, f"{name}.{kind}") for kind in ("expected", "given", "json"))
-    compiling = ["--progress", "none", *options.flags]
+    compiling = [*options.flags]
     compiling += ["--db", options.db] if options.db else []
     compiling += ["--threads", str(options.threads)] if options.threads else []
     shutil.rmtree(expected, ignore_errors=True)

@@ -1,4 +1,4 @@
-// 3x3 convolutions with bias and relu: every blocked variant of native, oneDNN, amx and vnni, with
+// 3x3 convolutions with bias and relu: every blocked variant of native, oneDNN and amx, with
 // weights in the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of
 // the kernel take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs,
 // extent[, depth]; p256x1024x14 is a 1x1 convolution with a residual, u128x64x64 a 3x3 one of an
@@ -20,7 +20,6 @@
 #include "backend/amx/amx_backend.h"
 #include "backend/native/native_backend.h"
 #include "backend/onednn/onednn_backend.h"
-#include "backend/vnni/vnni_backend.h"
 #include "base/check.h"
 #include "build_function.h"
 #include "ops/registry.h"
@@ -157,14 +156,13 @@ class Copies {
 
 void add(const std::string& name, const Function& function, double flops) {
   static const std::unique_ptr<Backend> backends[] = {make_native_backend(), make_onednn_backend(),
-                                                      make_amx_backend(), make_vnni_backend()};
+                                                      make_amx_backend()};
   for (const auto& backend : backends) {
     if (!backend->available().ok()) continue;
     Target target;
     target.kind = backend->name();
     const CompileOptions options{omp_get_max_threads(), ""};
-    auto variants = backend->only_lowers() ? backend->lowered_variants(function, target, options)
-                                           : backend->variants(function, target, options);
+    auto variants = backend->variants(function, target, options);
     if (!variants.ok()) continue;
     for (const Variant& variant : *variants) {
       const bool image = function->params[0]->tensor_type().shape.size() > 3;

@@ -18,7 +18,7 @@ void run(benchmark::State& state, const std::string& text, unsigned seed) {
   }
   state.counters["nodes"] = static_cast<double>(synthetic.graph().size());
   state.counters["candidates"] = static_cast<double>(synthetic.problem().candidates.size());
-  state.counters["states"] = static_cast<double>(result.states);
+  state.counters["branches"] = static_cast<double>(result.counts.branches);
   state.counters["gap_percent"] = 100 * (result.covers[0].seconds / result.lower_bound - 1);
   state.counters["exact"] = result.exact;
   state.counters["covers"] = static_cast<double>(result.covers.size());

@@ -45,7 +45,8 @@ std::shared_ptr<Kernel> compile(const std::string& backend_name, const Function&
   // Winograd's workspace would push the others' data out of the private caches, which is a cost of
   // its own, not of changing pools.
   for (const Variant& variant : variants)
-    if (!variant.relaxed) return backend->compile(function, variant, target, options).value();
+    if (variant.rounding.none())
+      return backend->compile(function, variant, target, options).value();
   return backend->compile(function, variants[0], target, options).value();
 }
 

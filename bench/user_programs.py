@@ -1,9 +1,9 @@
 """Tensor programs that users write, against the same computation in operators: Collage's native backend computes both, in turns.
 
-    python bench/user_programs.py [NAME...] [--threads N] [--duration 5] [--patience 10] [--limit 1.2] [--json FILE]
+    python bench/user_programs.py [NAME...] [--threads N] [--duration 5] [--limit 1.2] [--json FILE]
 
 The modules are those of tests/unity: a program with operators around it, whose parts native may compute in one kernel (fused) or has to compute in one each
-(`native -fuse-programs=off`). Everything is compiled with --effort max, so that each way is the fastest that was measured. Every turn gives each contender
+(by a configuration). Everything is compiled with --effort max, so that each way is the fastest that was measured. Every turn gives each contender
 a block of runs, in an order that rotates; ratios are medians of those turn by turn. Leave the machine alone meanwhile.
 
 Exit status 1: outputs differ by more than 1e-3 of the largest value, or the fused program takes more than --limit times what the operators do, or more
@@ -25,16 +25,17 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import modules
 
 BLOCK = 0.1  # seconds of runs in a turn
-WAYS = {"operators": (True, "native"), "fused": (False, "native"), "parts": (False, "native -fuse-programs=off")}
+WAYS = {"operators": True, "fused": False, "parts": False}  # whether in operators
 
 
 def compiled(name, folder, options):
     programs = {}
-    for way, (operators, targets) in WAYS.items():
+    for way, operators in WAYS.items():
+        where = {"config": modules.parts_config(folder)} if way == "parts" else {"targets": "native"}
         path = os.path.join(folder, f"{name.replace(' ', '_')}_{way}.relay")
         with open(path, "w", encoding="utf-8") as file:
             file.write(modules.text(name, modules.SIZES[name], operators))
-        programs[way] = collage.load(path).compile(targets=targets, threads=options.threads, effort="max", patience=options.patience,
+        programs[way] = collage.load(path).compile(**where, threads=options.threads, effort="max",
                                                     database=os.path.join(folder, "costs.db"))
     return programs
 
@@ -60,7 +61,6 @@ def main():
     parser.add_argument("names", nargs="*", default=[], metavar="NAME", help=", ".join(modules.SIZES))
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--duration", type=float, default=5, help="seconds of runs a contender")
-    parser.add_argument("--patience", type=float, default=10, help="seconds to wait at most for moments in which nobody else uses the machine")
     parser.add_argument("--limit", type=float, default=1.2)
     parser.add_argument("--json", help="write the figures here")
     options = parser.parse_args()

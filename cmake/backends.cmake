@@ -17,14 +17,13 @@ set(COLLAGE_BACKEND_ROOMS_native tensor_program)
 set(COLLAGE_BACKEND_ROOMS_opencl tensor_program backend/native kernels/native backend/gemm kernels/gemm)
 set(COLLAGE_BACKEND_ROOMS_blas backend/gemm kernels/gemm)
 set(COLLAGE_BACKEND_ROOMS_amx backend/contraction kernels/contraction)
-set(COLLAGE_BACKEND_ROOMS_vnni backend/contraction kernels/contraction)
 
 list(JOIN COLLAGE_KERNELS "|" COLLAGE_KERNEL_NAMES)
 
 # Hashes of sources (cmake/fingerprints.cmake). Of each backend's, those of its kernels among them: a part of its version,
 # hence of the keys of measured costs and of cached objects. Of all that measures and judges kernels, and of all that makes,
 # runs and judges programs: parts of the keys of what they find (src/cost/cost_keys.h).
-set(COLLAGE_JUDGES base runtime ir ops tensor_program partition kernels/memory kernels/reference machine verify cost measure)
+set(COLLAGE_JUDGES base runtime ir ops tensor_program partition kernels/memory kernels/reference verify cost measure)
 set(fingerprints "")
 set(fingerprinted "")
 
@@ -48,7 +47,7 @@ target_link_libraries(collage_backends INTERFACE collage_backend)
 
 file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOURCE_DIR}/src/backend
      ${PROJECT_SOURCE_DIR}/src/backend/*)
-set(names reference native opencl onednn openvino amx vnni blas memory ${folders})
+set(names reference native opencl onednn openvino amx blas memory ${folders})
 list(FILTER names EXCLUDE REGEX "[.]")
 list(REMOVE_DUPLICATES names)
 list(REMOVE_ITEM names ${COLLAGE_BACKEND_SHARED})

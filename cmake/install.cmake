@@ -29,20 +29,7 @@ set(COLLAGE_PEERS bench/peers/peer.py bench/peers/onnxruntime_peer.py bench/peer
                   bench/peers/throughput.py bench/peers/no_telemetry.py)
 install(FILES ${COLLAGE_PEERS} DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/peers)
 
-# The manual page and completions of shells are what the command says of itself.
-set(said ${PROJECT_BINARY_DIR}/generated/said)
-file(MAKE_DIRECTORY ${said})
-add_custom_command(
-  TARGET collage POST_BUILD
-  COMMAND $<TARGET_FILE:collage> help --man > ${said}/collage.1
-  COMMAND $<TARGET_FILE:collage> help --completion bash > ${said}/collage
-  COMMAND $<TARGET_FILE:collage> help --completion zsh > ${said}/_collage
-  COMMAND $<TARGET_FILE:collage> help --completion fish > ${said}/collage.fish
-  VERBATIM)
-install(FILES ${said}/collage.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-install(FILES ${said}/collage DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES ${said}/_collage DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
-install(FILES ${said}/collage.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES tools/collage/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME collage)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/collage RENAME copyright)
 
 install(TARGETS collage RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -11,11 +11,10 @@ set(COLLAGE_KERNELS_NEED_blas collage_openblas)
 set(COLLAGE_KERNELS_SHARE_opencl native gemm)
 set(COLLAGE_KERNELS_SHARE_blas gemm)
 set(COLLAGE_KERNELS_SHARE_amx contraction)
-set(COLLAGE_KERNELS_SHARE_vnni contraction)
 
 # Compiler options of a folder's sources, here and in src/backend/. Contractions: what is fused is written as such, so that
 # every compiler, and the software model of the instructions, rounds alike.
-foreach(name contraction amx vnni)
+foreach(name contraction amx)
   set(COLLAGE_BACKEND_OPTIONS_${name} -ffp-contract=off)
 endforeach()
 
@@ -25,7 +24,7 @@ target_compile_options(collage_kernels_contraction PRIVATE ${COLLAGE_BACKEND_OPT
 
 # Those that were built.
 set(COLLAGE_KERNELS "")
-foreach(name memory reference native opencl onednn openvino blas amx vnni)
+foreach(name memory reference native opencl onednn openvino blas amx)
   set(missing "")
   foreach(library IN LISTS COLLAGE_KERNELS_NEED_${name})
     if(NOT TARGET ${library})

@@ -64,7 +64,7 @@ function(collage_library)
 endfunction()
 
 # libcollage_runtime.so: what artifacts need to run, and no compiler; and a library beside it for the kernels of each
-# vendor's library, and for those of native, amx and vnni, which it loads when an artifact asks for them (src/artifact/kernel_libraries.h).
+# vendor's library, and for those of native and amx, which it loads when an artifact asks for them (src/artifact/kernel_libraries.h).
 # They take what they share with it from it: their own objects are all that they hold.
 function(collage_runtime_libraries)
   file(WRITE ${PROJECT_BINARY_DIR}/generated/collage_runtime_library.cc "// Holds the rooms together.\n")
@@ -118,6 +118,6 @@ function(collage_tool)
   endforeach()
   set_target_properties(collage PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   target_link_libraries(collage PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_emit> CLI11::CLI11
-                                        tomlplusplus::tomlplusplus fmt::fmt spdlog::spdlog OpenMP::OpenMP_CXX)
+                                        fmt::fmt spdlog::spdlog OpenMP::OpenMP_CXX)
   target_include_directories(collage PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
 endfunction()

@@ -15,31 +15,27 @@ find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h REQUIRED)
 find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
 
 # What the tests of one room need beside, as collage_test_<room>.
-find_path(CBC_INCLUDE_DIR coin/Cbc_C_Interface.h REQUIRED)
-find_library(CBC_LIBRARY Cbc REQUIRED)
-find_library(CBC_SOLVER_LIBRARY CbcSolver REQUIRED)
 add_library(collage_test_compiler INTERFACE)
-target_include_directories(collage_test_compiler SYSTEM INTERFACE ${CBC_INCLUDE_DIR})
+target_include_directories(collage_test_compiler SYSTEM INTERFACE ${COIN_INCLUDE_DIR})
 # Programs are saved with their reports; dynamic ones are made of models built as for the importer.
 target_sources(collage_test_compiler INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
 target_link_libraries(collage_test_compiler INTERFACE collage_report collage_dynamic ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
 
-# The kernels of amx and vnni are compiled a second time, as namespaces collage::contraction_in_software and so on, against a
+# The kernels of amx are compiled a second time, as namespaces collage::contraction_in_software and so on, against a
 # software model of the instructions: tests run these where the processor lacks some. They take turns with those of oneDNN
 # where it was built (collage_targets).
-file(GLOB sources CONFIGURE_DEPENDS src/kernels/contraction/*.cc src/kernels/amx/*.cc src/kernels/vnni/*.cc
-     src/backend/contraction/*.cc src/backend/amx/*.cc src/backend/vnni/*.cc tests/backend/contraction/software/*.cc)
+file(GLOB sources CONFIGURE_DEPENDS src/kernels/contraction/*.cc src/kernels/amx/*.cc
+     src/backend/contraction/*.cc src/backend/amx/*.cc tests/backend/contraction/software/*.cc)
 list(FILTER sources EXCLUDE REGEX "src/kernels/contraction/processor[.]cc$")
 add_library(collage_contraction_in_software STATIC EXCLUDE_FROM_ALL ${sources})
 target_include_directories(collage_contraction_in_software BEFORE PRIVATE tests/backend/contraction/software)
 target_include_directories(collage_contraction_in_software PUBLIC tests)
 target_compile_definitions(collage_contraction_in_software PRIVATE
-  contraction=contraction_in_software amx=amx_in_software vnni=vnni_in_software
-  make_amx_backend=make_amx_in_software make_vnni_backend=make_vnni_in_software)
+  contraction=contraction_in_software amx=amx_in_software make_amx_backend=make_amx_in_software)
 # Only inline functions pass vectors that are wider than the processor's.
 target_compile_options(collage_contraction_in_software PUBLIC -Wno-psabi PRIVATE ${COLLAGE_BACKEND_OPTIONS_contraction})
 target_link_libraries(collage_contraction_in_software PRIVATE collage_options PUBLIC collage_backend)
-foreach(folder contraction amx vnni)
+foreach(folder contraction amx)
   add_library(collage_test_backend_${folder} INTERFACE)
   target_link_libraries(collage_test_backend_${folder} INTERFACE collage_contraction_in_software collage_targets)
 endforeach()
@@ -48,7 +44,6 @@ add_library(collage_test_backend_opencl INTERFACE)
 target_link_libraries(collage_test_backend_opencl INTERFACE collage_measure)
 # tests/backend/contraction finds its helper itself.
 target_sources(collage_test_backend_amx INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/contraction/check.cc)
-target_sources(collage_test_backend_vnni INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/contraction/check.cc)
 
 # Models for the dynamic room are built as for the importer.
 add_library(collage_test_dynamic INTERFACE)
@@ -180,13 +175,11 @@ add_dependencies(collage_fuzz_models collage_onnx_description)
 target_link_libraries(collage_fuzz_models INTERFACE collage_frontend_onnx collage_passes)
 add_library(collage_fuzz_programs INTERFACE)
 add_dependencies(collage_fuzz_programs collage_onnx_description)
-target_link_libraries(collage_fuzz_programs INTERFACE collage_compiler)
+target_link_libraries(collage_fuzz_programs INTERFACE collage_compiler collage_dynamic)
 target_sources(collage_fuzz_programs INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
 add_library(collage_fuzz_files INTERFACE)
-target_link_libraries(collage_fuzz_files INTERFACE collage_report CLI11::CLI11 tomlplusplus::tomlplusplus)
-target_include_directories(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tools)
-target_sources(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tools/collage/settings.cc
-                                            ${PROJECT_SOURCE_DIR}/tests/report/sample_report.cc
+target_link_libraries(collage_fuzz_files INTERFACE collage_report)
+target_sources(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tests/report/sample_report.cc
                                             ${PROJECT_SOURCE_DIR}/tests/artifact/tiny_plan.cc)
 
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.cc)

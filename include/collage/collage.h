@@ -66,9 +66,6 @@ class Model {
 
 // How much care measurements take: kFast for a first look, kMax where the last percent matters.
 enum class Effort { kFast, kDefault, kMax };
-// By predicted cost alone, then the best few timed; or these refined by timing what is bred from
-// them.
-enum class SearchMethod { kDijkstra, kEvolutionary };
 
 // What kernels take, by whoever knows or guesses it: a simulator, a formula, measurements of
 // another kind. Called from the thread that compiles; the same question may be asked again, and
@@ -108,12 +105,11 @@ struct ProgramOptions {
   std::string devices;
   // Targets with rules of the user's own (docs/partitioning.md), in place of `targets`.
   std::filesystem::path config;
-  int threads = 0;                   // 0: the cores this process may use
-  std::filesystem::path database;    // of measured costs; empty: in the user's cache folder
-  Effort effort = Effort::kDefault;  // costs measured with less are measured again
-  // Seconds that measuring may wait for quiet moments of a machine that others use too, beside as
-  // long as it takes itself.
-  double patience = 10;
+  int threads = 0;                 // 0: the cores this process may use
+  std::filesystem::path database;  // of measured costs; empty: in the user's cache folder
+  // Costs measured with less are measured again. kFast waits for quiet moments of a machine that
+  // others use too no longer than measuring takes itself, the others 10 s besides.
+  Effort effort = Effort::kDefault;
   // Measure even where one toolchain is left besides the host. Otherwise such programs are made
   // without measuring, unless the effort is kMax or all costs are known.
   bool always_measure = false;
@@ -121,12 +117,11 @@ struct ProgramOptions {
   // Kernels of smaller float types (max_error) and covers are timed all the same. Not with
   // frozen_costs.
   std::shared_ptr<CostModel> cost_model;
-  SearchMethod search = SearchMethod::kDijkstra;
   bool frozen_costs = false;  // fail with kFrozenCosts instead of measuring
-  // Leave out algorithms with larger rounding errors (Winograd), and kernels that may lose NaN
-  // (give a number instead) or spread it (give NaN for results near by).
+  // Leave out algorithms with larger rounding errors (Winograd), kernels that may lose NaN (give a
+  // number instead) or spread it (give NaN for results near by), and kernels that gave other bits
+  // when run again.
   bool strict_accuracy = false;
-  bool deterministic = false;  // leave out kernels that gave other bits when run again
   // What an output may err by, as a part of its largest value: kernels may compute in bfloat16
   // within that, and no program is made that errs by more on the inputs it is checked with
   // (kVerification where none is within it). 0: nothing is lowered. Not with strict_accuracy.

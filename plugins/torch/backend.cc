@@ -29,11 +29,13 @@ bool follows(const EpilogueStep& step) {
 
 class TorchBackend : public Backend {
  public:
-  std::string name() const override { return "torch"; }
-  std::string version() const override { return COLLAGE_TORCH_VERSION; }
+  TorchBackend()
+      : Backend("torch", [] {
+          return BackendTraits{.version = COLLAGE_TORCH_VERSION,
+                               .priority = 60,
+                               .brings_own_threads = true};  // those of GCC's OpenMP library
+        }) {}
   Status available() const override { return kernel_maker().status(); }
-  int priority() const override { return 60; }
-  bool brings_own_threads() const override { return true; }  // those of GCC's OpenMP library
 
   PartitionRulePtr partition_rule(const Target&) const override {
     auto calls = std::make_shared<OpPredicatePartitionRule>("torch.call", [](const CallNode& call) {

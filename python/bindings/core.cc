@@ -73,12 +73,6 @@ struct SharedWeights {
   std::shared_ptr<WeightForms> forms = make_weight_forms();
 };
 
-SearchMethod search_of(const std::string& name) {
-  if (name == "exact") return SearchMethod::kDijkstra;
-  if (name == "evolutionary") return SearchMethod::kEvolutionary;
-  throw nb::value_error("search: 'exact' or 'evolutionary'");
-}
-
 std::vector<Tensor> view_inputs(const nb::list& given, const std::vector<TensorInfo>& infos,
                                 std::vector<Array>& arrays) {
   if (given.size() != infos.size())
@@ -95,10 +89,9 @@ std::vector<Tensor> view_inputs(const nb::list& given, const std::vector<TensorI
 void init_options(ProgramOptions* self, std::vector<std::string> targets,
                   std::vector<std::string> exclude, std::vector<std::string> pin,
                   std::string devices, std::vector<std::string> memory, int threads,
-                  const std::string& effort, const std::string& search, double patience,
-                  std::filesystem::path database, std::filesystem::path config,
-                  std::filesystem::path worker, bool frozen_costs, bool strict_accuracy,
-                  bool deterministic, bool always_measure, double max_error,
+                  const std::string& effort, std::filesystem::path database,
+                  std::filesystem::path config, std::filesystem::path worker, bool frozen_costs,
+                  bool strict_accuracy, bool always_measure, double max_error,
                   const SharedWeights* shared_weights) {
   ProgramOptions options;
   options.targets = std::move(targets);
@@ -108,14 +101,11 @@ void init_options(ProgramOptions* self, std::vector<std::string> targets,
   options.memory = std::move(memory);
   options.threads = threads;
   options.effort = effort_of(effort);
-  options.search = search_of(search);
-  options.patience = patience;
   options.database = std::move(database);
   options.config = std::move(config);
   options.worker = std::move(worker);
   options.frozen_costs = frozen_costs;
   options.strict_accuracy = strict_accuracy;
-  options.deterministic = deterministic;
   options.always_measure = always_measure;
   options.max_error = max_error;
   if (shared_weights != nullptr) options.weight_forms = shared_weights->forms;
@@ -206,9 +196,8 @@ NB_MODULE(_core, core) {
   nb::class_<ProgramOptions>(core, "Options")
       .def("__init__", &init_options, nb::kw_only(), nb::arg("targets"), nb::arg("exclude"),
            nb::arg("pin"), nb::arg("devices"), nb::arg("memory"), nb::arg("threads"),
-           nb::arg("effort"), nb::arg("search"), nb::arg("patience"), nb::arg("database"),
-           nb::arg("config"), nb::arg("worker"), nb::arg("frozen_costs"),
-           nb::arg("strict_accuracy"), nb::arg("deterministic"), nb::arg("always_measure"),
+           nb::arg("effort"), nb::arg("database"), nb::arg("config"), nb::arg("worker"),
+           nb::arg("frozen_costs"), nb::arg("strict_accuracy"), nb::arg("always_measure"),
            nb::arg("max_error"), nb::arg("shared_weights").none());
   bind_expressions(core);
   bind_contents(core);

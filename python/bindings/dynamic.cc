@@ -92,9 +92,9 @@ LoadedDynamicProgram load_file(const std::filesystem::path& path,
 
 DynamicProgram load(const std::filesystem::path& path, std::vector<std::string> targets,
                     std::vector<std::string> exclude, int threads, const std::string& effort,
-                    double patience, std::filesystem::path database, std::filesystem::path worker,
-                    bool frozen_costs, bool strict_accuracy, double max_error,
-                    bool compile_on_demand, std::map<std::string, std::vector<int64_t>> buckets,
+                    std::filesystem::path database, std::filesystem::path worker, bool frozen_costs,
+                    bool strict_accuracy, double max_error, bool compile_on_demand,
+                    std::map<std::string, std::vector<int64_t>> buckets,
                     std::map<std::string, double> padding,
                     std::map<std::string, std::string> states,
                     std::vector<std::filesystem::path> data_roots, std::string public_key) {
@@ -103,7 +103,6 @@ DynamicProgram load(const std::filesystem::path& path, std::vector<std::string> 
   options.program.exclude = std::move(exclude);
   options.program.threads = threads;
   options.program.effort = effort_of(effort);
-  options.program.patience = patience;
   options.program.database = std::move(database);
   options.program.worker = std::move(worker);
   options.program.frozen_costs = frozen_costs;
@@ -163,11 +162,10 @@ void bind_dynamic_programs(nb::module_& core) {
       .def("beside", &LoadedDynamicProgram::beside);
   core.def("load_dynamic_artifact", &load_file, nb::arg("path"), nb::arg("public_key").none());
   core.def("load_dynamic", &load, nb::arg("path"), nb::kw_only(), nb::arg("targets"),
-           nb::arg("exclude"), nb::arg("threads"), nb::arg("effort"), nb::arg("patience"),
-           nb::arg("database"), nb::arg("worker"), nb::arg("frozen_costs"),
-           nb::arg("strict_accuracy"), nb::arg("max_error"), nb::arg("compile_on_demand"),
-           nb::arg("buckets"), nb::arg("padding"), nb::arg("states"), nb::arg("data_roots"),
-           nb::arg("public_key"));
+           nb::arg("exclude"), nb::arg("threads"), nb::arg("effort"), nb::arg("database"),
+           nb::arg("worker"), nb::arg("frozen_costs"), nb::arg("strict_accuracy"),
+           nb::arg("max_error"), nb::arg("compile_on_demand"), nb::arg("buckets"),
+           nb::arg("padding"), nb::arg("states"), nb::arg("data_roots"), nb::arg("public_key"));
 }
 
 }  // namespace collage::python

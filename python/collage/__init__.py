@@ -170,14 +170,11 @@ class Model:
         memory: Union[str, Sequence[str]] = (),
         threads: int = 0,
         effort: str = "default",
-        search: str = "exact",
-        patience: float = 10,
         database: Path = "",
         config: Path = "",
         worker: Path = "",
         frozen_costs: bool = False,
         strict_accuracy: bool = False,
-        deterministic: bool = False,
         always_measure: bool = False,
         max_error: float = 0,
         shared_weights: Optional[SharedWeights] = None,
@@ -192,9 +189,9 @@ class Model:
         heard = None if progress is None else lambda *values: progress(Progress(*values))
         names = [info.name for info in self.inputs]
         options = _make_options(
-            targets=targets, exclude=exclude, pin=pin, devices=devices, memory=memory, threads=threads, effort=effort, search=search,
-            patience=patience, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
-            strict_accuracy=strict_accuracy, deterministic=deterministic, always_measure=always_measure, max_error=max_error,
+            targets=targets, exclude=exclude, pin=pin, devices=devices, memory=memory, threads=threads, effort=effort,
+            database=database, config=config, worker=worker, frozen_costs=frozen_costs,
+            strict_accuracy=strict_accuracy, always_measure=always_measure, max_error=max_error,
             shared_weights=shared_weights)
         compiled = self._core.compile(options, check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard)
         return Program(compiled, compiled.report_text)

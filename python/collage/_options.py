@@ -19,22 +19,19 @@ def make_options(
     memory: Union[str, Sequence[str]] = (),
     threads: int = 0,
     effort: str = "default",
-    search: str = "exact",
-    patience: float = 10,
     database: Path = "",
     config: Path = "",
     worker: Path = "",
     frozen_costs: bool = False,
     strict_accuracy: bool = False,
-    deterministic: bool = False,
     always_measure: bool = False,
     max_error: float = 0,
     shared_weights: Optional[_core.SharedWeights] = None,
 ) -> _core.Options:
     return _core.Options(
         targets=words(targets), exclude=words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), devices=devices,
-        memory=words(memory), threads=threads, effort=effort, search=search, patience=patience, database=database, config=config,
-        worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy, deterministic=deterministic,
+        memory=words(memory), threads=threads, effort=effort, database=database, config=config,
+        worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy,
         always_measure=always_measure, max_error=max_error, shared_weights=shared_weights)
 
 

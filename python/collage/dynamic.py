@@ -107,7 +107,6 @@ def load_dynamic(
     exclude: Union[str, Sequence[str]] = (),
     threads: int = 0,
     effort: str = "default",
-    patience: float = 10,
     database: Any = "",
     worker: Any = "",
     frozen_costs: bool = False,
@@ -130,7 +129,7 @@ def load_dynamic(
     the output that each grows by. `data_roots` as in `collage.load`. The others are those of `Model.compile`.
     """
     return DynamicProgram(_core.load_dynamic(
-        path, targets=words(targets), exclude=words(exclude), threads=threads, effort=effort, patience=patience,
+        path, targets=words(targets), exclude=words(exclude), threads=threads, effort=effort,
         database=database, worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy, max_error=max_error,
         compile_on_demand=compile_on_demand, buckets={name: list(sizes) for name, sizes in (buckets or {}).items()},
         padding=dict(padding or {}), states=dict(states or {}), data_roots=list(data_roots),

@@ -18,7 +18,7 @@ log = logging.getLogger("collage.torch")
 
 _MOST_PROGRAMS = 64  # of one part: the least recently used goes
 _MOST_CHANGES = 2  # a weight that changes more often is an input
-_QUICK = {"targets": "native", "effort": "fast", "patience": 0}
+_QUICK = {"targets": "native", "effort": "fast"}
 _SYMBOLIC = {"targets": "native -symbolic=only"}  # kernels that serve many shapes, where there are such
 _CALLS_UNTIL_COMPILED = 3
 _LITTLE_WORK = 1e7  # operations and bytes: a model of less is done in some 0.1 ms, and measuring its kernels costs more than it can win

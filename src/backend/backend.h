@@ -8,7 +8,9 @@
 // (targets/backends.cc); nothing else compares its name.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,7 +21,6 @@
 #include "ir/expr.h"
 #include "ir/target.h"
 #include "partition/rules/rule.h"
-#include "passes/pass.h"
 #include "runtime/kernel.h"
 
 namespace collage {
@@ -27,6 +28,8 @@ namespace collage {
 struct CompileOptions {
   int threads = 1;           // size of the one thread team
   std::string cache_folder;  // for compiled objects; empty: keep nothing on disk
+  // How much the variants that are listed may round.
+  RoundingLimit rounding = RoundingLimit::kDefault;
 };
 
 // A loop of nothing but a backend's arithmetic, on registers, which all threads of a team run at
@@ -36,110 +39,89 @@ struct PeakProbe {
   double flops_per_round = 0;  // operations of that arithmetic in a round, multiply-adds as two
 };
 
-class Backend {
- public:
-  virtual ~Backend() = default;
-
-  virtual std::string name() const = 0;
+// What is constant of a backend, on this machine.
+struct BackendTraits {
   // Version of the library behind it and of our own kernel sources; a part of every cost key:
   // changing it invalidates measurements.
-  virtual std::string version() const = 0;
-  // Whether it can run here (instruction set, library loads), else the reason and what to install.
-  virtual Status available() const { return {}; }
+  std::string version;
   // Targets are in the order of their priorities, lower first, the host last. Beyond that it
   // decides nothing but which of two covers of equal cost is found first.
-  virtual int priority() const { return 100; }
+  int priority = 100;
+  // Whether it is in use where no targets are named; else `--targets` has to ask for it.
+  bool by_default = true;
   // The host of last resort takes what no other backend can and is never counted as a
   // single-backend cover.
-  virtual bool is_host() const { return false; }
+  bool is_host = false;
   // A toolchain that compiles whole sub-graphs (openvino), maybe better than their parts. Besides
   // its single-backend cover there is one of its largest candidates ("NAME (whole)"), and touching
   // kernels of a cover are tried as one (cover/merged_cover.h).
-  virtual bool prefers_maximal_regions() const { return false; }
-
-  // Whether it is in use where no targets are named; else `--targets` has to ask for it.
-  virtual bool by_default() const { return true; }
-
+  bool prefers_maximal_regions = false;
   // Whether its kernels take milliseconds to compile, and run well enough without measuring: for
   // shapes that come in the middle of a run (dynamic/stage_program.h).
-  virtual bool compiles_fast() const { return false; }
-
-  // The devices whose memory its kernels take and give tensors in, for each of which it registers
-  // that memory (runtime/device_memory.h). A target that names none is on the first.
-  virtual std::vector<VirtualDevice> devices() const { return {VirtualDevice{}}; }
-
+  bool compiles_fast = false;
   // Its kernels compute with threads of their own (ThreadUse::kOwnPool): the search charges for
   // waking them up beside the team.
-  virtual bool brings_own_threads() const { return false; }
-
-  // Where its kernels multiply bfloat16 numbers with something faster than the vector units,
-  // against whose peak they are held (report/roofline.h).
-  virtual std::optional<PeakProbe> peak_probe(const Target& target) const {
-    (void)target;
-    return std::nullopt;
-  }
-
+  bool brings_own_threads = false;
+  // Whether it may have variants on this processor that only RoundingLimit::kAny allows.
+  bool lowers = false;
   // How many times as fast as float32 multiply-adds of the widest vectors its kernels' arithmetic
   // can be at most. What could not be in a best cover even so is never measured.
-  virtual double vector_speedup() const { return 1; }
+  double vector_speedup = 1;
+  // Where its kernels multiply bfloat16 numbers with something faster than the vector units,
+  // against whose peak they are held (report/roofline.h).
+  std::optional<PeakProbe> peak_probe = {};
+  // The devices whose memory its kernels take and give tensors in, for each of which it registers
+  // that memory (runtime/device_memory.h). A target that names none is on the first.
+  std::vector<VirtualDevice> devices = {VirtualDevice{}};
+  // The operators of which its kernels may give a number where the operator's definition gives NaN.
+  // A kernel with any of them is not used under `--accuracy strict`.
+  std::vector<std::string_view> loses_nan = {};
+  // The algorithms whose variants set Variant::spreads_nan, in words for the user; empty: it has
+  // none.
+  std::string spreads_nan = {};
+};
 
-  // Hooks, all optional, for what a toolchain wants of the graph before it is partitioned.
-  // Operators of its own, once, when it is registered, whose names should start with the backend's;
-  // and external functions that tensor programs may call (tensor_program/external.h).
-  virtual void register_operators() const {}
-  // Rewrites of the whole module, run after the simplification and only when the target is used, so
-  // they may introduce the backend's own operators; they must keep what the model computes.
-  virtual std::vector<Pass> rewrites(const Target& target) const {
-    (void)target;
-    return {};
-  }
-  // The function of a kernel with other constants in place (repacked, say, or folded), before it is
-  // compiled; parameters and results must stay.
-  virtual Result<Function> update_constants(const Function& function, const Target& target) const {
-    (void)target;
-    return function;
-  }
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
 
+  // The target kind.
+  const std::string& name() const { return name_; }
+  const BackendTraits& traits() const;
+
+  // Whether it can run here (instruction set, library loads), else the reason and what to install.
+  virtual Status available() const { return {}; }
   virtual PartitionRulePtr partition_rule(const Target& target) const = 0;
   // The ways to compute `function` (parameters are the tensors that flow in, constants are
   // embedded), best guess first; or why it cannot. Calls may be wrapped in Composite functions:
-  // `inline_calls` gives the flat graph.
+  // `inline_calls` gives the flat graph. What rounds more than options.rounding allows need not be
+  // among them (offer.h leaves it out).
   virtual Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                                 const CompileOptions& options) const = 0;
   // Schedules beyond these, for a search to time some of where there is time for it.
   virtual Result<ScheduleSpace> schedule_space(const Function& function, const Target& target,
-                                               const CompileOptions& options) const {
-    (void)function, (void)target, (void)options;
-    return ScheduleSpace();
-  }
-  // More ways, which round to a smaller float type (Variant::lowered), where that can pay; asked
-  // for only by the user's leave, of a backend that says it has some on this processor.
-  virtual bool lowers() const { return false; }
-  // It has no others: without that leave it is not among the targets.
-  virtual bool only_lowers() const { return false; }
-  virtual Result<std::vector<Variant>> lowered_variants(const Function& function,
-                                                        const Target& target,
-                                                        const CompileOptions& options) const {
-    (void)function, (void)target, (void)options;
-    return std::vector<Variant>();
-  }
+                                               const CompileOptions& options) const;
   virtual Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                                   const Target& target,
                                                   const CompileOptions& options) const = 0;
-  // The operators of which its kernels may give a number where the operator's definition gives NaN.
-  // A kernel with any of them is not used under `--accuracy strict`.
-  virtual std::vector<std::string_view> loses_nan() const { return {}; }
-  // The algorithms whose variants set Variant::spreads_nan, in words for the user; empty: it has
-  // none.
-  virtual std::string spreads_nan() const { return ""; }
   // A kernel with one input and one output that changes the encoding of a tensor, or why it cannot.
   virtual Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type,
                                                              const Encoding& from,
                                                              const Encoding& to,
-                                                             const CompileOptions& options) const {
-    (void)type, (void)options;
-    return unsupported("{}: no conversion from {} to {}", name(), from.to_string(), to.to_string());
-  }
+                                                             const CompileOptions& options) const;
+
+ protected:
+  // `traits` is called when they are first asked for, once: it may load a library.
+  Backend(std::string name, std::function<BackendTraits()> traits)
+      : name_(std::move(name)), find_traits_(std::move(traits)) {}
+
+ private:
+  const std::string name_;
+  const std::function<BackendTraits()> find_traits_;
+  mutable std::once_flag found_;
+  mutable BackendTraits traits_;
 };
 
 // Who makes a backend's kernels: a toolchain, named in the "Compiler" attribute of partitioned

@@ -8,7 +8,7 @@
 
 namespace collage {
 
-// For Backend::loses_nan.
+// For BackendTraits::loses_nan.
 std::vector<std::string_view> losing_nan_in_onednn();
 
 }  // namespace collage

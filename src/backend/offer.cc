@@ -8,7 +8,7 @@
 namespace collage {
 
 Result<bool> may_lose_nan(const Backend& backend, const Function& function) {
-  const std::vector<std::string_view> operators = backend.loses_nan();
+  const std::vector<std::string_view>& operators = backend.traits().loses_nan;
   if (operators.empty()) return false;
   const Function flat = TRY(inline_calls(function));
   const std::vector<Expr> nodes = post_order(flat->body);
@@ -19,14 +19,22 @@ Result<bool> may_lose_nan(const Backend& backend, const Function& function) {
   });
 }
 
-Result<std::vector<Variant>> offered_variants(const Backend& backend, Offer offer,
-                                              const Function& function, const Target& target,
-                                              const CompileOptions& options) {
-  std::vector<Variant> variants =
-      TRY(offer == Offer::kLowered ? backend.lowered_variants(function, target, options)
-                                   : backend.variants(function, target, options));
+Result<std::vector<Variant>> offered_variants(const Backend& backend, const Function& function,
+                                              const Target& target, const CompileOptions& options) {
+  std::vector<Variant> variants = TRY(backend.variants(function, target, options));
+  std::erase_if(variants, [&](const Variant& variant) {
+    return variant.rounding.limit() > options.rounding;
+  });
   if (TRY(may_lose_nan(backend, function)))
     for (Variant& variant : variants) variant.loses_nan = true;
+  return variants;
+}
+
+Result<std::vector<Variant>> variants_to_cost(const Backend& backend, const Function& function,
+                                              const Target& target, const CompileOptions& options) {
+  std::vector<Variant> variants = TRY(offered_variants(backend, function, target, options));
+  if (options.rounding == RoundingLimit::kAny)
+    std::erase_if(variants, [](const Variant& variant) { return !variant.lowered(); });
   return variants;
 }
 

@@ -31,15 +31,9 @@ Backend* find_in(const std::vector<Entry>& entries, std::string_view name) {
 }  // namespace
 
 void register_backend(std::unique_ptr<Backend> backend, KernelOrigin origin) {
-  const std::string name = backend->name();
-  {
-    std::lock_guard lock(registry().mutex);
-    COLLAGE_CHECK(find_in(registry().entries, name) == nullptr, "backend '{}' is registered twice",
-                  name);
-  }
-  // Not locked: what it registers may look for other backends. Before it can be found.
-  backend->register_operators();
   std::lock_guard lock(registry().mutex);
+  COLLAGE_CHECK(find_in(registry().entries, backend->name()) == nullptr,
+                "backend '{}' is registered twice", backend->name());
   registry().entries.push_back({std::move(backend), origin});
 }
 

@@ -8,6 +8,13 @@
 
 namespace collage {
 
+// What a compilation allows of its kernels, from the least to the most.
+enum class RoundingLimit {
+  kStrict,   // what any kernel does that computes plain sums in float32: --accuracy strict
+  kDefault,  // errors of float32's size (Winograd, sums of products of bfloat16 parts)
+  kAny,      // by the user's leave, smaller types too: --max-error
+};
+
 struct Rounding {
   // By how much the function's own operators err more than plain sums do, which an algorithm may
   // (Winograd).
@@ -21,6 +28,8 @@ struct Rounding {
 
   bool operator==(const Rounding&) const = default;
   bool none() const { return *this == Rounding(); }
+  // The least that allows it.
+  RoundingLimit limit() const;
 };
 
 namespace rounding {

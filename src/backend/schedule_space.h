@@ -19,8 +19,8 @@ struct ScheduleSpace {
   std::vector<Choice> start;    // what estimates favour
   // The variant of a choice. Several choices may be one variant; all have the same encodings.
   std::function<Variant(const Choice&)> variant;
-  // The variant of that name, where it is one of these.
-  std::function<std::optional<Variant>(const std::string& name)> named;
+  // The variant whose text (Variant::to_string) a module states, where it is one of these.
+  std::function<std::optional<Variant>(const std::string& text)> stated;
 
   bool empty() const { return options.empty(); }
 };

@@ -8,12 +8,9 @@ namespace collage {
 
 Status check_options(const Model& model, const ProgramOptions& options) {
   constexpr int kMostThreads = 1024;
-  constexpr double kMostPatience = 1e9;
   if (options.threads < 0 || options.threads > kMostThreads)
     return usage_error("{} threads: it is 1 to {}, or 0 for all cores", options.threads,
                        kMostThreads);
-  if (!(options.patience >= 0 && options.patience <= kMostPatience))
-    return usage_error("a patience of {:g} seconds", options.patience);
   if (!(options.max_error >= 0 && options.max_error <= 1))
     return usage_error("a max_error of {:g}: it is from 0 to 1", options.max_error);
   if (options.max_error > 0 && options.strict_accuracy)

@@ -44,10 +44,10 @@ Result<Module> claim(
     const std::vector<CandidatePartition> kernels =
         partition_lightly(graph, gather_candidates(graph, specs, options));
     if (kernels.empty()) continue;
-    std::vector<const CandidatePartition*> pointers;
-    for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
-    const std::vector<Attrs> attributes(kernels.size(), attrs);
-    result = TRY(claim_kernels(graph, pointers, attributes, result, name));
+    WriteOptions writing;
+    writing.form = KernelForm::kGlobal;
+    writing.function = name;
+    result = TRY(write_kernels(graph, kernels_to_write(kernels, attrs), result, writing)).module;
   }
   return result;
 }

@@ -35,17 +35,16 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   Decision decision = TRY(decide(candidates, *context));
   context->end_phase("covers");
   TRY(measure_in_situ(decision, *context));
-  if (options.search == SearchMethod::kEvolutionary && !context->light)
-    decision = TRY(refined(std::move(decision), candidates, *context));
   if (options.max_error > 0 && !interrupted())
     decision = TRY(lowered(std::move(decision), candidates, *context));
   warn_of_silent_outputs(decision, *context);
-  TRY(context->dump_plan(*decision.chosen.lowered.plan));
 
   auto impl = std::make_unique<internal::ProgramImpl>();
   impl->inputs = model.inputs();
   impl->outputs = model.outputs();
   impl->report = TRY(report_decision(candidates, decision, *context));
+  TRY(context->dump_module("partition", impl->report.partitioned));
+  TRY(context->dump_plan(*decision.chosen.lowered.plan));
   impl->plan = decision.chosen.lowered.plan;
   impl->threads = context->compile.threads;
   impl->any_threads = options.threads <= 0;
@@ -153,7 +152,7 @@ Result<Model> Program::module() const {
     return usage_error(
         "the program was compiled without keep_module: its weights are in its kernels");
   return without_exceptions([&]() -> Result<Model> {
-    Model result = model_of(impl_->report.stated);
+    Model result = model_of(impl_->report.partitioned);
     result.impl().inputs = impl_->inputs;
     result.impl().outputs = impl_->outputs;
     return result;

@@ -137,7 +137,7 @@ struct CompileReport {
   double gap = 0;         // what it may be too dear by, as a part of it
   bool light = false;     // nothing was searched or measured (light_cover.h)
   SearchCounts searches;
-  size_t search_states = 0, candidates = 0, pruned = 0, functions = 0;
+  size_t candidates = 0, pruned = 0, functions = 0;
   size_t truncated = 0;  // of the candidates: those that limits of their rules cut short
   CostCounts estimates;
   std::map<std::string, double>
@@ -153,8 +153,7 @@ struct CompileReport {
   std::vector<ReportedPlan> plans;  // the single-backend covers
   std::vector<ReportedEdge> edges;
   std::vector<ReportedSlot> arena;
-  Module partitioned;
-  Module stated;  // compiles again to the same kernels (partition/stated_kernels.h)
+  Module partitioned;  // compiles again to the same kernels (partition/stated_kernels.h)
   // Of the timed single-backend covers, the fastest; empty name when none was.
   std::string best_single_backend;
   double best_single_seconds = 0;
@@ -192,7 +191,7 @@ Result<Program> compile_model(const Model& model, const ProgramOptions& options,
 
 // The program of the single-backend cover that a report names (best_single_backend), from what the
 // compilation of that report measured; none where the search alone does not give it again (it was
-// lowered, or bred).
+// lowered).
 Result<std::optional<Executor>> compile_alone(const Model& model, const ProgramOptions& options,
                                               const std::string& backend);
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/compile_kernel.h"
+#include "backend/backend.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include "cost/analytic.h"
 #include "cover/light_cover.h"
 #include "ir/text_printer.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
 #include "tensor_program/module_programs.h"
@@ -50,7 +50,6 @@ CostOptions cost_options(const ProgramOptions& options, const CompileOptions& co
   CostOptions costs;
   costs.compile = compile;
   costs.effort = options.effort;
-  costs.patience = options.patience;
   costs.frozen = options.frozen_costs || light;
   costs.cache = cache;
   costs.worker_command = std::move(worker);
@@ -81,8 +80,8 @@ Result<std::shared_ptr<Kernel>> KernelCache::compile(const Function& function,
                                           choice.target.to_string() + choice.variant.to_string()];
   if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
   std::shared_ptr<Kernel> kernel = TRY(without_exceptions([&] {
-    return compile_kernel(*find_backend(choice.target.kind), function, choice.variant,
-                          choice.target, options);
+    return find_backend(choice.target.kind)
+        ->compile(function, choice.variant, choice.target, options);
   }));
   known = kernel;
   return kernel;
@@ -100,12 +99,7 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
   std::unique_ptr<CompileContext> context(
       new CompileContext(model, options, candidates, progress, std::move(compile),
                          std::move(database), std::move(worker), std::move(dumps)));
-  PrintOptions as_text;
-  as_text.constants = PrintOptions::Constants::kShapeOnly;
-  if (context->dumps_.wants("graph")) {
-    const Module graph = TRY(tensor_program::named_programs(Module(context->graph.function())));
-    TRY(context->write_dump("graph.relay", to_text(graph, as_text)));
-  }
+  TRY(context->dump_module("graph", Module(context->graph.function())));
   TRY(context->dump("candidates", candidates));
   return context;
 }
@@ -129,7 +123,7 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
                           graph.function(), names_of(model.outputs())}),
       choosing(choose_options(model)),
       dumps_(std::move(dumps)) {
-  gate.allow(options.patience);
+  gate.allow(seconds_for_quiet(options.effort));
   if (options.cost_model != nullptr) given.emplace(*options.cost_model, costs);
   lowering_.compile = compile;
   lowering_.input_names = names_of(model.inputs());
@@ -183,6 +177,14 @@ Result<ConversionRow> CompileContext::conversion(const TensorType& type, const E
 CostEstimator& CompileContext::estimator() {
   if (given) return *given;
   return costs;
+}
+
+Status CompileContext::dump_module(const std::string& stage, const Module& module) {
+  if (!dumps_.wants(stage)) return {};
+  PrintOptions as_text;
+  as_text.constants = PrintOptions::Constants::kShapeOnly;
+  return write_dump(stage + ".relay",
+                    to_text(TRY(tensor_program::named_programs(module)), as_text));
 }
 
 Status CompileContext::dump_plan(const Plan& plan) {

@@ -53,7 +53,9 @@ class CompileContext {
     if (!dumps_.wants(stage)) return {};
     return write_dump(stage + ".json", json_text(to_json(value)));
   }
-  // The same, and as text.
+  // A module as text, its constants by type alone.
+  Status dump_module(const std::string& stage, const Module& module);
+  // As JSON, and as text.
   Status dump_plan(const Plan& plan);
   // Of what was done since the last one ended, less the checking in it, a phase of its own.
   void end_phase(const std::string& phase);

@@ -14,7 +14,6 @@
 #include "precision/precision.h"
 #include "select/culprits.h"
 #include "select/in_situ_ratio.h"
-#include "select/refine_cover.h"
 #include "select/remeasure.h"
 #include "select/schedule_tuning.h"
 #include "tensor_program/external_call.h"
@@ -86,7 +85,7 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
   CoverSearch found =
       TRY(covers_by(costs, context.estimator(), demands, candidates, context, asking));
   if (!context.costs.is_frozen() && !context.given) {
-    FrozenCosts frozen(context.costs);
+    KnownCosts frozen(context.costs, Missing::kRefuse);
     CoverSearch again = TRY(covers_by(costs, frozen, demands, candidates, context, asking));
     again.counts += found.counts;
     again.search_seconds += found.search_seconds;
@@ -105,7 +104,7 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
 Result<bool> all_is_known(const ModelCosts& costs, const Candidates& candidates,
                           CompileContext& context) {
   if (!costs.missing.ok()) return false;
-  KnownCosts known(context.costs);
+  KnownCosts known(context.costs, Missing::kEstimate);
   const Result<CoverSearch> found = find_compatible_covers(
       *candidates.graph, costs.candidates, known, candidates.specs, candidates.compatible);
   // What nobody measured is in no cover, a variant that is stated, say: there may be none.
@@ -148,7 +147,7 @@ Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidate
   for (int round = 0; round < most_remeasurements(context); ++round) {
     const bool changed =
         TRY(remeasure(searched.found.covers, searched.found.candidates, searched.costs.candidates,
-                      context.costs, MeasuredCosts::Precision::kFull, context.progress));
+                      context.costs, RoundingLimit::kDefault, context.progress));
     context.end_phase("costs");
     if (!changed) break;
     searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
@@ -167,19 +166,18 @@ Result<CoverChoice> choose(const std::vector<NamedCover>& covers,
                            const std::vector<CostedCandidate>& candidates,
                            CompileContext& context) {
   context.gate.know(context.costs.usual());
-  CoverChoice choice = TRY(choose_cover(
+  return choose_cover(
       covers, candidates,
       [&](const NamedCover& cover) { return context.lower_cover(cover, candidates); },
-      context.checks, *context.database, context.choosing, context.progress));
-  if (choice.chosen) TRY(context.dump("choice", *choice.chosen));
-  return choice;
+      context.checks, *context.database, context.choosing, context.progress);
 }
 
 bool has_relaxed(const CostedCandidate& candidate) {
   return candidate.costs != nullptr &&
          std::any_of(candidate.costs->variants.begin(), candidate.costs->variants.end(),
                      [](const MeasuredVariant& row) {
-                       return row.variant.relaxed && measured(row.cost) != nullptr;
+                       return row.variant.rounding.limit() == RoundingLimit::kDefault &&
+                              measured(row.cost) != nullptr;
                      });
 }
 
@@ -240,7 +238,6 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
     CoverSearch found;
     found.candidates = std::move(cover.candidates);
     found.covers.push_back(std::move(cover.cover));
-    found.states = cover.states;
     context.end_phase("search");
     CoverChoice choice = TRY(choose(found.covers, found.candidates, context));
     const bool lacks_memory = choice.code == ErrorCode::kUnavailable;
@@ -264,7 +261,7 @@ void allow_checking(CompileContext& context) {
 }  // namespace
 
 VariantDemands demands_of(const ProgramOptions& options) {
-  return {options.strict_accuracy, options.deterministic,
+  return {options.strict_accuracy,
           options.weight_forms ? std::make_shared<WeightDemands>(options.weight_forms) : nullptr};
 }
 
@@ -279,22 +276,6 @@ Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   allow_checking(context);
   if (!by_cost) return decide_lightly(candidates, context);
   return choose_right(std::move(*by_cost), candidates, context);
-}
-
-Result<Decision> refined(Decision decision, const Candidates& candidates, CompileContext& context) {
-  if (candidates.compatible.size() > 1)
-    return usage_error("--search evolutionary knows no targets that must not meet");
-  CoverSearch& found = decision.found;
-  DemandedCosts demanded =
-      demanded_costs(context.estimator(), found.candidates, decision.demands, context);
-  decision.chosen = TRY(refine_cover(
-      context.graph, demanded, context.options.effort,
-      [&](const std::vector<NamedCover>& covers) -> Result<ChosenCover> {
-        return require(TRY(choose(covers, found.candidates, context)));
-      },
-      std::move(decision.chosen), found));
-  context.end_phase("refinement");
-  return decision;
 }
 
 Result<Decision> lowered(Decision decision, const Candidates& candidates, CompileContext& context) {
@@ -316,7 +297,7 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
         if (most_remeasurements(context) == 0) return false;
         return remeasure({cover}, with_costs_of({cover}, costed), costed, context.costs,
-                         MeasuredCosts::Precision::kLowered, context.progress);
+                         RoundingLimit::kAny, context.progress);
       },
       [&](const NamedCover& cover) { return context.lower_cover(cover, found.candidates); },
       context.checks, *context.database, context.choosing, context.progress));

@@ -34,9 +34,8 @@ Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileC
 // with one toolchain, without the kernels that are to blame.
 Result<Decision> decide(const Candidates& candidates, CompileContext& context);
 
-// The same decision among covers that are bred from the fastest too (refine_cover.h), or that may
-// round to smaller float types within the error allowed (precision.h).
-Result<Decision> refined(Decision decision, const Candidates& candidates, CompileContext& context);
+// The same decision among covers that may round to smaller float types within the error allowed
+// (precision.h).
 Result<Decision> lowered(Decision decision, const Candidates& candidates, CompileContext& context);
 
 // Times the chosen cover's kernels amid one another, if nobody did (in_situ_ratio.h).

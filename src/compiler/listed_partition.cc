@@ -23,18 +23,13 @@ ListedKernel list_kernel(const DataflowGraph& graph, std::string name, std::stri
 
 }  // namespace
 
-Result<std::vector<ListedKernel>> rewrite_and_list(const DataflowGraph& graph,
-                                                   const std::vector<CandidatePartition>& kernels,
-                                                   ConstantsInside constants,
-                                                   const std::string& name, Module& module) {
-  std::vector<const CandidatePartition*> pointers;
-  for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
-  PartitionedModule partitioned = TRY(partition_module(graph, pointers, constants, module, name));
-  module = std::move(partitioned.module);
+std::vector<ListedKernel> list_kernels(const DataflowGraph& graph,
+                                       const std::vector<CandidatePartition>& kernels,
+                                       const std::vector<std::string>& names) {
   std::vector<ListedKernel> listed;
   for (size_t k = 0; k < kernels.size(); ++k)
-    listed.push_back(list_kernel(graph, partitioned.names[k], kernels[k].spec->target.to_string(),
-                                 kernels[k].sub_graph));
+    listed.push_back(
+        list_kernel(graph, names[k], kernels[k].spec->target.to_string(), kernels[k].sub_graph));
   return listed;
 }
 
@@ -53,8 +48,12 @@ Result<ListedPartition> partition_without_costs(const Module& module,
     result.truncated += count_truncated(found);
     std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));
     result.kept += kernels.size();
-    for (ListedKernel& kernel :
-         TRY(rewrite_and_list(graph, kernels, ConstantsInside::kAll, name, result.module)))
+    WriteOptions options;
+    options.function = name;
+    WrittenKernels written =
+        TRY(write_kernels(graph, kernels_to_write(kernels), result.module, options));
+    result.module = std::move(written.module);
+    for (ListedKernel& kernel : list_kernels(graph, kernels, written.names))
       result.kernels.push_back(std::move(kernel));
   }
   return result;

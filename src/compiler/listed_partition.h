@@ -28,12 +28,10 @@ struct ListedPartition {
   size_t candidates = 0, truncated = 0, kept = 0, estimates = 0;
 };
 
-// Rewrites the function of that name in the module so that each of these is a kernel, and lists
-// them in their order.
-Result<std::vector<ListedKernel>> rewrite_and_list(const DataflowGraph& graph,
-                                                   const std::vector<CandidatePartition>& kernels,
-                                                   ConstantsInside constants,
-                                                   const std::string& name, Module& module);
+// Lists kernels that were written into a module under these names, in their order.
+std::vector<ListedKernel> list_kernels(const DataflowGraph& graph,
+                                       const std::vector<CandidatePartition>& kernels,
+                                       const std::vector<std::string>& names);
 
 // The light partition (partition/lightweight.h) of every function, for specs whose toolchain is
 // determined: one of them besides the host. The host's operators are kernels too.

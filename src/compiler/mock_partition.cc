@@ -8,6 +8,7 @@
 #include "ir/visitor.h"
 #include "partition/merge.h"
 #include "partition/prune.h"
+#include "partition/rewrite.h"
 #include "search/search.h"
 
 namespace collage {
@@ -196,15 +197,19 @@ class MockPartitioner {
     search.lower_bound_seconds =
         std::min(kUnit * found.lower_bound, search.covers[0].predicted_seconds);
     search.exact = found.exact;
-    search.states = found.states;
     search.counts = found.counts;
     return search;
   }
 
   Status rewrite(const DataflowGraph& graph, const std::string& name,
                  const std::vector<CandidatePartition>& kernels) {
-    std::vector<ListedKernel> listed =
-        TRY(rewrite_and_list(graph, kernels, ConstantsInside::kRequired, name, result_.module));
+    WriteOptions options;
+    options.constants = ConstantsInside::kRequired;
+    options.function = name;
+    WrittenKernels written =
+        TRY(write_kernels(graph, kernels_to_write(kernels), result_.module, options));
+    result_.module = std::move(written.module);
+    std::vector<ListedKernel> listed = list_kernels(graph, kernels, written.names);
     for (size_t k = 0; k < kernels.size(); ++k) {
       if (kernels[k].spec->is_host) {
         for (const auto& [op, index] : listed[k].calls) result_.host.push_back(op);
@@ -249,7 +254,6 @@ CompileReport report_of(const MockPartition& partition, const PartitionConfig& c
   report.predicted_seconds = report.isolated_seconds = chosen.predicted_seconds;
   report.lower_bound_seconds = search.lower_bound_seconds;
   report.exact = search.exact;
-  report.search_states = search.states;
   report.searches = search.counts;
   report.candidates = partition.candidates;
   report.truncated = partition.truncated;

@@ -20,7 +20,6 @@ struct MockSearch {
   std::vector<NamedCover> covers;  // the cheapest, then the single-backend covers
   double lower_bound_seconds = 0;
   bool exact = false;
-  size_t states = 0;
   SearchCounts counts;
 };
 

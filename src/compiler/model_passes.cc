@@ -125,8 +125,7 @@ ModelPass partition_for(const ProgramOptions& options) {
                     [options](const Model& model) -> Result<Module> {
                       const TargetChoice choice = TRY(choose_targets(options));
                       const PartitionSpecPtr spec = TRY(only_toolchain(choice.specs));
-                      const Module module = TRY(rewritten_for(choice.specs, model.impl().module));
-                      return claim_for_target(module, spec, choice.constraints);
+                      return claim_for_target(model.impl().module, spec, choice.constraints);
                     });
 }
 

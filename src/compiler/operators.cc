@@ -47,7 +47,7 @@ Status check_operator(const std::string& name, const std::vector<std::string>& t
     std::vector<std::string> all = targets;
     if (all.empty())
       for (const Backend* backend : all_backends())
-        if (backend->available().ok() && !backend->only_lowers()) all.push_back(backend->name());
+        if (backend->available().ok()) all.push_back(backend->name());
     for (const OpCase& op_case : TRY(cases_of(*op)))
       for (const std::string& target : all)
         TRY(check_case(op_case, target)

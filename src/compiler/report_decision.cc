@@ -54,7 +54,6 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
   report.light = decision.light;
   report.lower_bound_seconds = found.lower_bound_seconds;
   report.exact = found.exact;
-  report.search_states = found.states;
   report.searches = found.counts;
   if (!decision.light) report.gap = found.gap();
   report.covers = decision.chosen.timed;
@@ -67,7 +66,6 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
     reported.cost = TRY(context.conversion(reported.type, reported.from, reported.to)).cost;
   report_single_backends(*candidates.graph, found.candidates, found.covers, report);
   report.partitioned = TRY(partitioned_by(decision.cover(), found.candidates, candidates));
-  report.stated = TRY(stated_by(decision.cover(), found.candidates, candidates));
   report.estimates = context.costs.counts();
   report.usual_cores = context.costs.usual();
   if (const double memory = context.costs.usual().memory; memory > 0)
@@ -77,25 +75,21 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
 
 Result<Module> partitioned_by(const NamedCover& cover, const std::vector<CostedCandidate>& costed,
                               const Candidates& candidates) {
-  std::vector<const CandidatePartition*> partitions;
-  for (const CoverKernel& kernel : cover.kernels)
-    partitions.push_back(&costed[kernel.candidate].partition);
-  return TRY(partition_module(*candidates.graph, partitions, ConstantsInside::kAll,
-                              candidates.module))
-      .module;
-}
-
-Result<Module> stated_by(const NamedCover& cover, const std::vector<CostedCandidate>& costed,
-                         const Candidates& candidates) {
-  std::vector<KernelStatement> kernels;
-  for (const CoverKernel& kernel : cover.kernels)
-    kernels.push_back({&costed[kernel.candidate].partition, kernel.row().variant.to_string()});
+  std::vector<KernelToWrite> kernels;
+  for (const CoverKernel& kernel : cover.kernels) {
+    const CandidatePartition& partition = costed[kernel.candidate].partition;
+    kernels.push_back(
+        {&partition, stated_kernel(partition.spec->target, kernel.row().variant.to_string())});
+  }
   std::vector<ConversionStatement> conversions;
   for (const ChosenConversion& change : cover.conversions)
     conversions.push_back(
         {candidates.graph->node(change.tensor.node).expr->type().leaves().at(change.tensor.leaf),
          change.from, change.to});
-  return state_kernels(*candidates.graph, kernels, conversions, candidates.module);
+  WriteOptions options;
+  options.form = KernelForm::kInline;
+  options.attrs = stated_conversions(conversions);
+  return TRY(write_kernels(*candidates.graph, kernels, candidates.module, options)).module;
 }
 
 }  // namespace collage

@@ -9,10 +9,8 @@ namespace collage {
 Result<CompileReport> report_decision(const Candidates& candidates, const Decision& decision,
                                       CompileContext& context);
 
-// The module, its kernels stated as a cover has them (partition/stated_kernels.h).
-Result<Module> stated_by(const NamedCover& cover, const std::vector<CostedCandidate>& costed,
-                         const Candidates& candidates);
-// The module, partitioned as a cover says.
+// Returns the module with the cover's kernels, each of which states its target and its variant
+// (partition/stated_kernels.h): compiled again, it is the same plan.
 Result<Module> partitioned_by(const NamedCover& cover, const std::vector<CostedCandidate>& costed,
                               const Candidates& candidates);
 

@@ -18,8 +18,8 @@ namespace collage {
 Pass task_extraction(const ProgramOptions& options, std::vector<TuningTask>& tasks);
 
 // Partitions @main as the cover that was timed fastest or, where none was timed, as the one the
-// costs predict to be: kernels become "Primitive" functions (partition/rewrite.h). Measures nothing
-// and compiles nothing: kFrozenCosts where a cost is missing. A module that is partitioned whole
+// costs predict to be: kernels are stated (partition/stated_kernels.h). Measures nothing and
+// compiles nothing: kFrozenCosts where a cost is missing. A module that is partitioned whole
 // already is not changed.
 Pass apply_history_best(const ProgramOptions& options);
 

@@ -5,7 +5,7 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
-#include "machine/peak_loops.h"
+#include "measure/peak_loops.h"
 
 namespace collage {
 

@@ -68,17 +68,14 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
                                                         const TensorType& type,
                                                         const Encoding& from, const Encoding& to) {
   const std::string text = CostKeys::conversion_text(type, from, to);
-  MeasureTask task = function_task("");
-  task.type = type;
-  task.from = from;
-  task.to = to;
-  task.until_right = kind == "trial";
+  const bool timed = kind != "trial";
+  std::vector<std::string> backends;
   const std::set<std::string>& converters = options_.converters;
   for (Backend* backend : all_backends())
-    if (converters.empty() || backend->is_host() || converters.contains(backend->name()))
-      task.targets.push_back(backend->name());
-  const bool timed = !task.until_right;
-  const std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
+    if (converters.empty() || backend->traits().is_host || converters.contains(backend->name()))
+      backends.push_back(backend->name());
+  const std::optional<std::vector<TargetCosts>> answer =
+      TRY(ask(task_of(ConvertRequest{type, from, to, timed}, std::move(backends)), text));
   if (!answer) return ConversionRow{"", Invalid{"not measured: interrupted"}};
   ++(timed ? counts_.measured : counts_.tried);
   ConversionRow best{"", Invalid{"no backend converts " + text}};

@@ -19,13 +19,13 @@ std::string made_by() { return "made and judged by " + programs_fingerprint(); }
 std::string backend_versions() {  // a line each
   std::string lines;
   for (Backend* backend : all_backends())
-    lines += "\n" + backend->name() + " " + backend->version();
+    lines += "\n" + backend->name() + " " + backend->traits().version;
   return lines;
 }
 
 std::string version_of(const std::string& backend) {
   const Backend* known = find_backend(backend);
-  return known != nullptr ? known->version() : "";
+  return known != nullptr ? known->traits().version : "";
 }
 
 }  // namespace
@@ -55,9 +55,9 @@ std::string CostKeys::conversion_context(const std::set<std::string>& converters
   return fmt::format("{}{}\nby {}", machine_, backend_versions(), fmt::join(converters, ", "));
 }
 
-std::string CostKeys::function_context(const Target& target, bool lowered) const {
+std::string CostKeys::function_context(const Target& target, RoundingLimit rounding) const {
   return fmt::format("{}\n{}\n{}{}", target.to_string(), version_of(target.kind), machine_,
-                     lowered ? "\nlowered" : "");
+                     rounding == RoundingLimit::kAny ? "\nlowered" : "");
 }
 
 std::string CostKeys::quarantine_context(const std::string& target) {

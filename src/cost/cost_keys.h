@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "cost/cost.h"
+#include "measure/cost.h"
 
 namespace collage {
 
@@ -23,7 +23,7 @@ class CostKeys {
   // and judges them, versions of all backends.
   std::string program_context() const;
   std::string conversion_context(const std::set<std::string>& converters) const;
-  std::string function_context(const Target& target, bool lowered) const;
+  std::string function_context(const Target& target, RoundingLimit rounding) const;
   // Of subjects that killed a worker on this processor, with this version of the backend.
   static std::string quarantine_context(const std::string& target);
   // A conversion's text.

@@ -1,10 +1,9 @@
 // MeasuredCosts' rows in the database: what is kept, and what of it may be used.
 #include <algorithm>
 
-#include "backend/compile_kernel.h"
-#include "cost/fault.h"
 #include "cost/measured_costs.h"
 #include "ir/text_printer.h"
+#include "measure/fault.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {
@@ -45,8 +44,9 @@ void MeasuredCosts::add_quarantine(MeasureTask& task, const std::string& text) {
 }
 
 void MeasuredCosts::put_costs(const std::string& kind, const std::string& text,
-                              const Target& target, Precision precision, const TargetCosts& costs) {
-  const std::string context = context_of(target, precision),
+                              const Target& target, RoundingLimit rounding,
+                              const TargetCosts& costs) {
+  const std::string context = context_of(target, rounding),
                     key = CostDatabase::key_of(text, context), value = json_text(to_json(costs));
   if (blames_machine(costs)) return database_.remember(kind, key, value);
   database_.put(kind, key, text, value, context);
@@ -58,11 +58,11 @@ bool MeasuredCosts::may_end(const Invalid& invalid) const {
 
 std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
                                                      const std::string& text, const Target& target,
-                                                     Precision precision,
+                                                     RoundingLimit rounding,
                                                      const Function* function) {
   const auto decode = [&](const json& value) { return decoded(value, target, function); };
-  std::optional<TargetCosts> known = find_value(
-      database_, kind, CostDatabase::key_of(text, context_of(target, precision)), decode);
+  std::optional<TargetCosts> known =
+      find_value(database_, kind, CostDatabase::key_of(text, context_of(target, rounding)), decode);
   if (known && std::any_of(known->variants.begin(), known->variants.end(), [&](const auto& row) {
         const auto* invalid = std::get_if<Invalid>(&row.cost);
         return invalid != nullptr && may_end(*invalid);
@@ -73,9 +73,9 @@ std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,
 
 std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
                                                         const Target& target, bool of_any_care,
-                                                        Precision precision,
+                                                        RoundingLimit rounding,
                                                         const Function* function) {
-  std::optional<TargetCosts> known = find_costs("function", text, target, precision, function);
+  std::optional<TargetCosts> known = find_costs("function", text, target, rounding, function);
   if (!known) return std::nullopt;
   if (!of_any_care) {
     // Care is for what was timed.
@@ -83,7 +83,7 @@ std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
                              [](const MeasuredVariant& v) { return measured(v.cost); });
     bool careless = known->effort < options_.effort ||
                     (options_.effort == Effort::kMax && known->conditions.disturbed &&
-                     !measured_now_.count(context_of(target, precision) + text));
+                     !measured_now_.count(context_of(target, rounding) + text));
     if (timed && careless) return std::nullopt;
   }
   return known;
@@ -91,7 +91,7 @@ std::optional<TargetCosts> MeasuredCosts::find_function(const std::string& text,
 
 std::optional<TargetCosts> MeasuredCosts::find_hints(const std::string& text, const Target& target,
                                                      const Function* function) {
-  const std::string key = CostDatabase::key_of(text, context_of(target, Precision::kFull));
+  const std::string key = CostDatabase::key_of(text, context_of(target, RoundingLimit::kDefault));
   for (const char* kind : {"function", "trial"}) {
     const std::optional<std::string> value = database_.find_foreign(kind, key);
     if (!value) continue;
@@ -114,9 +114,9 @@ std::optional<TargetCosts> MeasuredCosts::find_hints(const std::string& text, co
 std::optional<TargetCosts> MeasuredCosts::find_offer(const std::string& text, const Target& target,
                                                      const Function* function) {
   std::optional<TargetCosts> known =
-      find_function(text, target, options_.frozen, Precision::kFull, function);
+      find_function(text, target, options_.frozen, RoundingLimit::kDefault, function);
   if (known) return known;
-  known = find_costs("trial", text, target, Precision::kFull, function);
+  known = find_costs("trial", text, target, RoundingLimit::kDefault, function);
   if (!known) known = find_hints(text, target, function);
   if (known)
     for (MeasuredVariant& row : known->variants) row.tried = false;  // its cost is wanted
@@ -124,10 +124,10 @@ std::optional<TargetCosts> MeasuredCosts::find_offer(const std::string& text, co
 }
 
 size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<Target>& targets,
-                                    Precision precision) {
+                                    RoundingLimit rounding) {
   return static_cast<size_t>(
       std::count_if(targets.begin(), targets.end(), [&](const Target& target) {
-        return !find_function(text, target, options_.frozen, precision);
+        return !find_function(text, target, options_.frozen, rounding);
       }));
 }
 

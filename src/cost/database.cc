@@ -61,13 +61,6 @@ class Statement {
 
 }  // namespace
 
-int64_t database_limit() {
-  constexpr int64_t kMegabyte = 1 << 20;
-  const char* text = std::getenv("COLLAGE_DB_LIMIT");
-  int64_t megabytes = text == nullptr ? 0 : std::atoll(text);
-  return (megabytes > 0 && megabytes < 1'000'000 ? megabytes : 512) * kMegabyte;
-}
-
 std::unique_ptr<CostDatabase> CostDatabase::in_memory() {
   return std::unique_ptr<CostDatabase>(new CostDatabase);
 }
@@ -287,8 +280,8 @@ void CostDatabase::record_uses() {
 
 void CostDatabase::limit_size() {
   Result<int64_t> bytes = used_bytes();
-  if (!bytes || *bytes <= database_limit()) return;
-  Result<int64_t> forgotten = shrink_to(database_limit() / 5 * 4);
+  if (!bytes || *bytes <= limit_) return;
+  Result<int64_t> forgotten = shrink_to(limit_ / 5 * 4);
   if (forgotten)
     log::info("cost database {}: forgot {} rows that were not used for longest", path_, *forgotten);
 }

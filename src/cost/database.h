@@ -25,6 +25,9 @@ struct sqlite3;
 namespace collage {
 
 // What rows are of (row_values.h).
+// Of a file; rows that were not used for longest go.
+constexpr int64_t kDatabaseLimit = int64_t{512} << 20;
+
 inline const std::vector<std::string> kRowKinds = {"function", "conversion", "trial",  "cover",
                                                    "check",    "in_situ",    "prices", "quarantine",
                                                    "machine",  "schedules"};
@@ -63,9 +66,10 @@ class CostDatabase {
   void believe_foreign(bool believe) { believes_foreign_ = believe; }
   // Inserts or replaces. After a failed write (disk full) the value is kept in memory only, with
   // one warning. Now and then it looks at the size, and forgets the rows that were not used for
-  // longest when the limit ($COLLAGE_DB_LIMIT in MB, else 512) is passed.
+  // longest when the limit (kDatabaseLimit) is passed.
   void put(const std::string& kind, const std::string& key, const std::string& text,
            const std::string& value, const std::string& context = "");
+  void set_limit(int64_t bytes) { limit_ = bytes; }
   // The same in memory alone: what is no news to anybody but this process.
   void remember(const std::string& kind, const std::string& key, const std::string& value);
   // The average of a number in the values of that kind where a text in them is `text` (JSON paths);
@@ -116,9 +120,7 @@ class CostDatabase {
       memory_;  // what was not to be written, or could not be; everything without a file
   std::set<std::pair<std::string, std::string>> to_mark_used_, warned_of_;
   int puts_ = 0;
+  int64_t limit_ = kDatabaseLimit;
 };
-
-// The limit put keeps to.
-int64_t database_limit();
 
 }  // namespace collage

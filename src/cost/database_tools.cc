@@ -68,17 +68,6 @@ Result<CostRow> row_from_json(const json& line) {
   return row;
 }
 
-std::string days_ago(double days) {
-  auto then = std::chrono::system_clock::now() -
-              std::chrono::seconds(static_cast<int64_t>(days * 24 * 3600));
-  std::time_t seconds = std::chrono::system_clock::to_time_t(then);
-  std::tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &utc);
-  return text;
-}
-
 bool is_refused(const CostRow& row) {
   if (row.kind == "quarantine") return true;
   const json value = parse_json(row.value);
@@ -105,10 +94,10 @@ bool is_stale(const CostRow& row) {
   if (!is_judged_here(lines)) return true;
   if (row.kind == "quarantine" || is_of_function(row, parse_json(row.value))) {
     const Backend* backend = find_backend(lines[0].substr(0, lines[0].find(' ')));
-    return backend == nullptr || backend->version() != lines[1];
+    return backend == nullptr || backend->traits().version != lines[1];
   }
   for (Backend* backend : all_backends())
-    if (std::find(lines.begin(), lines.end(), backend->name() + " " + backend->version()) ==
+    if (std::find(lines.begin(), lines.end(), backend->name() + " " + backend->traits().version) ==
         lines.end())
       return true;
   return false;
@@ -186,14 +175,12 @@ Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in) {
 }
 
 Result<int64_t> prune_costs(CostDatabase& database, const PruneOptions& options) {
-  std::string oldest = options.unused_days >= 0 ? days_ago(options.unused_days) : "";
   std::vector<std::pair<std::string, std::string>> forgotten;
   TRY(database.for_each([&](const CostRow& row) -> Status {
     bool of_kind =
         std::find(options.kinds.begin(), options.kinds.end(), row.kind) != options.kinds.end();
     if (options.all || of_kind || (options.stale && is_stale(row)) ||
-        (options.refused && is_refused(row)) ||
-        (options.unused_days >= 0 && std::max(row.written, row.used) < oldest))
+        (options.refused && is_refused(row)))
       forgotten.emplace_back(row.kind, row.key);
     return {};
   }));
@@ -201,10 +188,8 @@ Result<int64_t> prune_costs(CostDatabase& database, const PruneOptions& options)
     for (const auto& [kind, key] : forgotten) TRY(database.remove(kind, key));
     return {};
   }));
-  auto count = static_cast<int64_t>(forgotten.size());
-  if (options.max_bytes >= 0) count += TRY(database.shrink_to(options.max_bytes));
   TRY(database.compact());
-  return count;
+  return static_cast<int64_t>(forgotten.size());
 }
 
 Result<int64_t> verify_costs(CostDatabase& database) {

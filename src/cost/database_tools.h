@@ -34,12 +34,10 @@ struct ImportCounts {
 Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in);
 
 struct PruneOptions {
-  double unused_days = -1;  // forget what was not used for so long; < 0: no matter
-  bool stale = false;       // … what belongs to other versions
-  bool refused = false;     // … what found no variant, or is in quarantine: it is tried again
-  std::vector<std::string> kinds;  // … rows of these kinds
+  bool stale = false;              // what belongs to other versions
+  bool refused = false;            // what found no variant, or is in quarantine: it is tried again
+  std::vector<std::string> kinds;  // rows of these kinds
   bool all = false;
-  int64_t max_bytes = -1;  // then the longest unused until no more are used; < 0: no limit
 };
 // The number of rows that were forgotten.
 Result<int64_t> prune_costs(CostDatabase& database, const PruneOptions& options);

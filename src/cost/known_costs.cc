@@ -4,6 +4,7 @@ namespace collage {
 
 Result<std::vector<TargetCosts>> KnownCosts::kernel_costs(
     const std::vector<KernelQuestion>& questions) {
+  if (missing_ == Missing::kRefuse) return CostLayer::kernel_costs(questions);
   std::vector<TargetCosts> answers;
   for (const KernelQuestion& question : questions) {
     if (costs_.is_known(question.function, question.target)) {
@@ -19,6 +20,7 @@ Result<std::vector<TargetCosts>> KnownCosts::kernel_costs(
 
 Result<ConversionRow> KnownCosts::conversion_cost(const TensorType& type, const Encoding& from,
                                                   const Encoding& to) {
+  if (missing_ == Missing::kRefuse) return CostLayer::conversion_cost(type, from, to);
   if (std::optional<ConversionRow> known = known_conversion(type, from, to)) return *known;
   missed_ = true;
   return ConversionRow{"", Unknown{}};

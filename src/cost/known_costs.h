@@ -1,20 +1,25 @@
-// Costs as far as they are known. KnownCosts: nothing is measured for what is not known, which goes
-// on at its estimate; whoever asked can see afterwards that the answer rests on it. FrozenCosts:
-// what is not known is in no cover, as where a compilation's costs are frozen.
+// Costs as far as they are known.
 #pragma once
 
 #include "cost/measured_costs.h"
 
 namespace collage {
 
+// What happens where a cost is missing, other than that it is measured.
+enum class Missing {
+  kEstimate,  // it goes on at its estimate
+  kRefuse,    // it is in no cover, as where a compilation's costs are frozen; but for the host's
+};
+
 class KnownCosts : public CostLayer {
  public:
-  explicit KnownCosts(MeasuredCosts& costs) : CostLayer(costs), costs_(costs) {}
+  KnownCosts(MeasuredCosts& costs, Missing missing)
+      : CostLayer(costs), costs_(costs), missing_(missing) {}
 
-  // Whether something was asked for that nobody measured.
+  // Whether something goes on at its estimate.
   bool missed() const { return missed_; }
 
-  bool only_knows() const override { return false; }
+  bool only_knows() const override { return missing_ == Missing::kRefuse; }
   Result<std::vector<TargetCosts>> kernel_costs(
       const std::vector<KernelQuestion>& questions) override;
   Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
@@ -22,13 +27,8 @@ class KnownCosts : public CostLayer {
 
  private:
   MeasuredCosts& costs_;
+  const Missing missing_;
   bool missed_ = false;
-};
-
-class FrozenCosts : public CostLayer {
- public:
-  using CostLayer::CostLayer;
-  bool only_knows() const override { return true; }
 };
 
 }  // namespace collage

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 
-#include "backend/compile_kernel.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/analytic.h"
-#include "cost/blocks.h"
-#include "cost/fault.h"
 #include "ir/text_printer.h"
 #include "ir/work.h"
-#include "machine/noise_gate.h"
+#include "measure/blocks.h"
+#include "measure/fault.h"
+#include "measure/noise_gate.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {
@@ -29,8 +28,9 @@ TargetCosts refused(const std::string& target, const Status& why) {
   return entry;
 }
 
-MeasuredCosts::Precision precision_of(const Variant& variant) {
-  return variant.lowered ? MeasuredCosts::Precision::kLowered : MeasuredCosts::Precision::kFull;
+// Of the rows that the variant is among.
+RoundingLimit rounding_of(const Variant& variant) {
+  return variant.lowered() ? RoundingLimit::kAny : RoundingLimit::kDefault;
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
                                                            const std::string& text) {
   add_quarantine(task, text);
   std::unique_lock<std::mutex> turn;
-  if (!task.until_right && !task.list_only) turn = turn_to_measure();  // else nothing is timed
+  if (task.times()) turn = turn_to_measure();
   // Recorded at once: a run that is ended by hand because something hangs does not hang again.
   return worker_.measure(std::move(task), [&](const std::string& subject, const Invalid& how) {
     put_in_quarantine(text, subject, how);
@@ -106,14 +106,14 @@ double MeasuredCosts::seconds_per_measurement() {
       .value_or(kGuess);
 }
 
-MeasureTask MeasuredCosts::function_task(const std::string& text) const {
+MeasureTask MeasuredCosts::task_of(Request request, std::vector<std::string> targets) const {
   MeasureTask task;
-  task.function_text = text;
+  task.request = std::move(request);
+  task.targets = std::move(targets);
   task.options = options_.compile;
   task.cache = options_.cache;
   task.effort = options_.effort;
   task.usual = usual_;
-  task.patience = options_.patience;
   return task;
 }
 
@@ -125,10 +125,11 @@ Worker::Answers MeasuredCosts::run_worker(std::vector<MeasureTask> tasks) {
     std::vector<MeasureTask> together;
     double bytes = 0;
     for (size_t i = first; i < tasks.size() && together.size() < kMostTogether; ++i) {
-      bytes += tasks[i].bytes * kVariants * static_cast<double>(tasks[i].targets.size());
+      bytes += std::get<TimeRequest>(tasks[i].request).bytes * kVariants *
+               static_cast<double>(tasks[i].targets.size());
       if (!together.empty() && bytes > kMostBytes) break;
       together.push_back(tasks[i]);
-      add_quarantine(together.back(), together.back().function_text);
+      add_quarantine(together.back(), together.back().function()->text);
     }
     Result<std::optional<Worker::Answers>> all = std::optional<Worker::Answers>();
     if (together.size() > 1) {
@@ -141,7 +142,7 @@ Worker::Answers MeasuredCosts::run_worker(std::vector<MeasureTask> tasks) {
       } else if (*all) {
         answers.push_back(std::move((**all)[i]));
       } else {
-        answers.push_back(run_worker(tasks[first + i], tasks[first + i].function_text));
+        answers.push_back(run_worker(tasks[first + i], tasks[first + i].function()->text));
       }
     }
     first += together.size();
@@ -151,45 +152,47 @@ Worker::Answers MeasuredCosts::run_worker(std::vector<MeasureTask> tasks) {
 
 Result<std::vector<TargetCosts>> MeasuredCosts::function_costs(const Function& function,
                                                                const std::vector<Target>& targets,
-                                                               Precision precision) {
-  return std::move(TRY(function_costs({{function, targets}}, precision)).at(0));
+                                                               RoundingLimit rounding) {
+  return std::move(TRY(function_costs({{function, targets}}, rounding)).at(0));
 }
 
 Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
-    const std::vector<FunctionQuestion>& questions, Precision precision) {
+    const std::vector<FunctionQuestion>& questions, RoundingLimit rounding) {
   std::vector<std::vector<TargetCosts>> result(questions.size());
   std::vector<MeasureTask> tasks;
   std::vector<std::pair<size_t, std::vector<size_t>>> missing;  // of each task: question, targets
   for (size_t q = 0; q < questions.size(); ++q) {
     const auto& [function, targets] = questions[q];
-    MeasureTask task = function_task(canonical_text(function));
-    task.lowered = precision == Precision::kLowered;
-    task.bytes = function_bytes(function);
+    TimeRequest request;
+    request.text = canonical_text(function);
+    request.bytes = function_bytes(function);
+    std::vector<std::string> asked;
     result[q].resize(targets.size());
     if (tensor_program::is_local(function)) {
       for (size_t i = 0; i < targets.size(); ++i)
-        result[q][i] = TRY(listed_here(function, targets[i], precision));
+        result[q][i] = TRY(listed_here(function, targets[i], rounding));
       continue;
     }
     std::vector<size_t> unknown;
     for (size_t i = 0; i < targets.size(); ++i) {
-      if (std::optional<TargetCosts> known = find_function(task.function_text, targets[i],
-                                                           options_.frozen, precision, &function)) {
+      if (std::optional<TargetCosts> known =
+              find_function(request.text, targets[i], options_.frozen, rounding, &function)) {
         result[q][i] = std::move(*known);
-        bounds_.learn(function, task.function_text, result[q][i]);
+        bounds_.learn(function, request.text, result[q][i]);
         ++counts_.cached;
         continue;
       }
       if (options_.frozen) {
-        result[q][i] = TRY(frozen_answer(function, task.function_text, targets[i], precision));
+        result[q][i] = TRY(frozen_answer(function, request.text, targets[i], rounding));
         continue;
       }
       unknown.push_back(i);
-      task.targets.push_back(targets[i].to_string());
-      add_searched(task, targets[i]);
+      asked.push_back(targets[i].to_string());
+      if (rounding != RoundingLimit::kAny) add_searched(request, targets[i]);
     }
     if (unknown.empty()) continue;
-    tasks.push_back(std::move(task));
+    tasks.push_back(task_of(std::move(request), std::move(asked)));
+    tasks.back().options.rounding = rounding;
     missing.emplace_back(q, std::move(unknown));
   }
   const Stopwatch watch;
@@ -214,9 +217,9 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
       ++counts_.measured;
       counts_.disturbed += entry.conditions.disturbed;
       learn_usual(entry.conditions);
-      const std::string& text = tasks[m].function_text;
-      measured_now_.insert(context_of(target, precision) + text);
-      put_costs("function", text, target, precision, entry);
+      const std::string& text = tasks[m].function()->text;
+      measured_now_.insert(context_of(target, rounding) + text);
+      put_costs("function", text, target, rounding, entry);
       bounds_.learn(questions[q].function, text, entry);
     }
   }
@@ -249,16 +252,15 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
 
 Result<TargetCosts> MeasuredCosts::offer(const Function& function, const std::string& text,
                                          const Target& target) {
-  if (tensor_program::is_local(function)) return listed_here(function, target, Precision::kFull);
+  if (tensor_program::is_local(function))
+    return listed_here(function, target, RoundingLimit::kDefault);
   if (std::optional<TargetCosts> known = find_offer(text, target, &function))
     return std::move(*known);
   if (options_.frozen) return frozen_miss(text, target);
-  MeasureTask task = function_task(text);
-  task.list_only = true;
-  task.targets = {target.to_string()};
-  std::optional<std::vector<TargetCosts>> listed = TRY(ask(std::move(task), text));
+  std::optional<std::vector<TargetCosts>> listed =
+      TRY(ask(task_of(ListRequest{{text}}, {target.to_string()}), text));
   if (!listed) return not_measured(function, target);
-  put_costs("trial", text, target, Precision::kFull, listed->at(0));
+  put_costs("trial", text, target, RoundingLimit::kDefault, listed->at(0));
   return std::move(listed->at(0));
 }
 
@@ -286,15 +288,12 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
   std::vector<size_t> asked;  // of each task: which of the kernels
   for (size_t k = 0; k < kernels.size(); ++k) {
     const auto& [function, target, variant] = kernels[k];
-    MeasureTask task = function_task(canonical_text(function));
-    const Precision precision = precision_of(variant);
-    if (measured_now_.count(context_of(target, precision) + task.function_text) == 0) continue;
-    task.targets = {target.to_string()};
-    task.named[task.targets[0]] = {variant};
-    task.only_named = true;
-    task.lowered = variant.lowered;
-    task.bytes = function_bytes(function);
-    tasks.push_back(std::move(task));
+    const std::string text = canonical_text(function), name = target.to_string();
+    const RoundingLimit rounding = rounding_of(variant);
+    if (measured_now_.count(context_of(target, rounding) + text) == 0) continue;
+    tasks.push_back(
+        task_of(TimeRequest{{text, {{name, {variant}}}, true}, function_bytes(function)}, {name}));
+    tasks.back().options.rounding = rounding;
     asked.push_back(k);
   }
   const Worker::Answers answers = run_worker(tasks);
@@ -302,16 +301,17 @@ Result<std::vector<std::optional<Cost>>> MeasuredCosts::add_blocks(
     if (answers[i].status().code() == ErrorCode::kUnavailable && !interrupted())
       return answers[i].status();
     if (answers[i].ok())
-      result[asked[i]] = add_to_row(kernels[asked[i]], tasks[i].function_text, answers[i]->at(0));
+      result[asked[i]] =
+          add_to_row(kernels[asked[i]], tasks[i].function()->text, answers[i]->at(0));
   }
   return result;
 }
 
 std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, const std::string& text,
                                               TargetCosts answer) {
-  const Precision precision = precision_of(kernel.used);
+  const RoundingLimit rounding = rounding_of(kernel.used);
   std::optional<TargetCosts> known =
-      find_costs("function", text, kernel.target, precision, &kernel.function);
+      find_costs("function", text, kernel.target, rounding, &kernel.function);
   if (!known) return std::nullopt;
   auto cost_in = [&](TargetCosts& costs) -> Cost* {
     for (MeasuredVariant& row : costs.variants)
@@ -332,7 +332,7 @@ std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, cons
   } else {
     return std::nullopt;
   }
-  put_costs("function", text, kernel.target, precision, *known);
+  put_costs("function", text, kernel.target, rounding, *known);
   bounds_.learn(kernel.function, text, *known);
   return *cost;
 }
@@ -363,7 +363,7 @@ double MeasuredCosts::kernel_estimate(const Function& function, const TargetCost
   if (const double elsewhere = costs.variants[variant].elsewhere; elsewhere > 0) return elsewhere;
   const Result<Target> target = Target::parse(costs.target);
   const Backend* backend = target ? find_backend(target->kind) : nullptr;
-  if (backend == nullptr || backend->is_host()) return analytic_seconds(function);
+  if (backend == nullptr || backend->traits().is_host) return analytic_seconds(function);
   return bounds_.least(function, *target);
 }
 

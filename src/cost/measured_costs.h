@@ -13,7 +13,7 @@
 #include "cost/estimator.h"
 #include "cost/row_values.h"
 #include "cost/scaled_bounds.h"
-#include "cost/worker.h"
+#include "measure/worker.h"
 
 namespace collage {
 
@@ -21,7 +21,6 @@ struct CostOptions {
   CompileOptions compile;
   std::vector<std::string> worker_command;
   Effort effort = Effort::kDefault;
-  double patience = 0;  // seconds for quiet moments (noise_gate.h)
   bool frozen = false;  // a miss is an error (kFrozenCosts)
   WorkerLimits limits = WorkerLimits::from_environment();
   CacheState cache = CacheState::kStreaming;
@@ -47,19 +46,19 @@ class MeasuredCosts : public CostEstimator {
 
   // Costs of one function on each of the targets (in that order). Functions that differ only in
   // names or in large weights share an answer. After an interrupt (base/interrupt.h) nothing is
-  // measured any more: what is not known is refused, on the host of unknown cost. Lowered variants
-  // have rows of their own.
-  enum class Precision { kFull, kLowered };
+  // measured any more: what is not known is refused, on the host of unknown cost. Variants that
+  // need RoundingLimit::kAny have rows of their own.
   Result<std::vector<TargetCosts>> function_costs(const Function& function,
                                                   const std::vector<Target>& targets,
-                                                  Precision precision = Precision::kFull);
+                                                  RoundingLimit rounding = RoundingLimit::kDefault);
   // Of several functions, which are timed together, as many as fit the memory.
   struct FunctionQuestion {
     Function function;
     std::vector<Target> targets;
   };
   Result<std::vector<std::vector<TargetCosts>>> function_costs(
-      const std::vector<FunctionQuestion>& questions, Precision precision = Precision::kFull);
+      const std::vector<FunctionQuestion>& questions,
+      RoundingLimit rounding = RoundingLimit::kDefault);
   // The same without measuring: where the costs are not known, the variants that the target offers,
   // of unknown cost. They are kept as rows of trials.
   Result<std::vector<std::vector<TargetCosts>>> offers(
@@ -122,7 +121,7 @@ class MeasuredCosts : public CostEstimator {
   // On how many of the targets function_costs would have to measure a function of that canonical
   // text.
   size_t count_unknown(const std::string& text, const std::vector<Target>& targets,
-                       Precision precision = Precision::kFull);
+                       RoundingLimit rounding = RoundingLimit::kDefault);
   bool is_known(const Function& function, const Target& target);  // likewise of one
   // Whether offers() would have to ask the target of a function with that canonical text.
   bool is_offer_known(const Function& function, const std::string& text, const Target& target);
@@ -138,13 +137,13 @@ class MeasuredCosts : public CostEstimator {
   std::string program_context() const { return keys_.program_context(); }
 
  private:
-  std::string context_of(const Target& target, Precision precision) const {
-    return keys_.function_context(target, precision == Precision::kLowered);
+  std::string context_of(const Target& target, RoundingLimit rounding) const {
+    return keys_.function_context(target, rounding);
   }
   // The database's answer, if it was measured with enough care. With a `function`, which has that
   // text, an answer whose variants do not fit it is none.
   std::optional<TargetCosts> find_function(const std::string& text, const Target& target,
-                                           bool of_any_care, Precision precision,
+                                           bool of_any_care, RoundingLimit rounding,
                                            const Function* function = nullptr);
   // What a foreign row says: which variants there are, and what they took elsewhere.
   std::optional<TargetCosts> find_hints(const std::string& text, const Target& target,
@@ -156,11 +155,11 @@ class MeasuredCosts : public CostEstimator {
                             const Target& target);
   // A row of that kind: measured, or tried.
   std::optional<TargetCosts> find_costs(const std::string& kind, const std::string& text,
-                                        const Target& target, Precision precision,
+                                        const Target& target, RoundingLimit rounding,
                                         const Function* function = nullptr);
   // In memory alone where they are of what the machine lacked (fault.h).
   void put_costs(const std::string& kind, const std::string& text, const Target& target,
-                 Precision precision, const TargetCosts& costs);
+                 RoundingLimit rounding, const TargetCosts& costs);
   // Of what was silent for less than a worker may be silent now.
   bool may_end(const Invalid& invalid) const;
   std::optional<ConversionRow> find_conversion(const std::string& kind, const std::string& text);
@@ -169,14 +168,14 @@ class MeasuredCosts : public CostEstimator {
                                            const Encoding& from, const Encoding& to);
   // What this process lists, of unknown cost.
   Result<TargetCosts> listed_here(const Function& function, const Target& target,
-                                  Precision precision) const;
+                                  RoundingLimit rounding) const;
   Result<TargetCosts> not_measured(const Function& function, const Target& target) const;
   // Of what is not known where nothing is measured: the host stands in for others all the same.
   Result<TargetCosts> frozen_answer(const Function& function, const std::string& text,
-                                    const Target& target, Precision precision) const;
-  MeasureTask function_task(const std::string& text) const;  // without targets
-  // What a schedule search found for that target of the task.
-  void add_searched(MeasureTask& task, const Target& target);
+                                    const Target& target, RoundingLimit rounding) const;
+  MeasureTask task_of(Request request, std::vector<std::string> targets) const;
+  // Names what a schedule search found for that target.
+  void add_searched(FunctionRequest& request, const Target& target);
   // Keeps what a worker saw of the cores in quiet moments, if that is news.
   void learn_usual(const Conditions& conditions);
   // Subjects of that text that killed a worker are not run again.

@@ -22,7 +22,7 @@
 
 #include "base/json_fields.h"
 #include "cost/database.h"
-#include "cost/task.h"
+#include "measure/task.h"
 
 namespace collage {
 

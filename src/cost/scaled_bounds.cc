@@ -37,7 +37,7 @@ const ScaledBounds::Bound& ScaledBounds::bound_of(const Function& function,
   auto [it, inserted] = bounds_.try_emplace({function, target.kind});
   if (inserted) {
     const Backend* backend = find_backend(target.kind);
-    const double speedup = backend != nullptr ? backend->vector_speedup() : 1;
+    const double speedup = backend != nullptr ? backend->traits().vector_speedup : 1;
     it->second = {least_kernel_seconds(function, threads_, speedup), anchors_of(function)};
   }
   return it->second;
@@ -74,7 +74,7 @@ void ScaledBounds::learn(const Function& function, const std::string& text,
   if (!target) return;
   double fastest = std::numeric_limits<double>::infinity();
   for (const MeasuredVariant& row : costs.variants)
-    if (const Measured* m = measured(row.cost); m != nullptr && !row.variant.lowered)
+    if (const Measured* m = measured(row.cost); m != nullptr && !row.variant.lowered())
       fastest = std::min(fastest, m->seconds());
   const Bound& bound = bound_of(function, *target);
   if (fastest == std::numeric_limits<double>::infinity() || bound.seconds <= 0) return;

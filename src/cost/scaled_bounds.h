@@ -14,8 +14,8 @@
 #include <optional>
 #include <string>
 
-#include "cost/task.h"
 #include "ir/expr.h"
+#include "measure/task.h"
 
 namespace collage {
 

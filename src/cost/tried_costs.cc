@@ -17,19 +17,20 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
                                                   const Variant* wanted) {
   if (tensor_program::is_local(function)) {
     // As with the host, whose kernels are not tried either: whole programs are verified.
-    TargetCosts entry = TRY(listed_here(function, target, Precision::kFull));
+    TargetCosts entry = TRY(listed_here(function, target, RoundingLimit::kDefault));
     for (MeasuredVariant& row : entry.variants) row.tried = true;
     return entry;
   }
   std::string text = canonical_text(function);
   if (std::optional<TargetCosts> known =
-          find_function(text, target, true, Precision::kFull, &function)) {
+          find_function(text, target, true, RoundingLimit::kDefault, &function)) {
     ++counts_.cached;
     count_invalid(*known);
     return std::move(*known);
   }
   auto is_wanted = [&](const MeasuredVariant& row) { return row.variant == *wanted; };
-  std::optional<TargetCosts> known = find_costs("trial", text, target, Precision::kFull, &function);
+  std::optional<TargetCosts> known =
+      find_costs("trial", text, target, RoundingLimit::kDefault, &function);
   if (known && (wanted == nullptr ||
                 std::any_of(known->variants.begin(), known->variants.end(), [&](const auto& row) {
                   return is_wanted(row) &&
@@ -38,13 +39,12 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
     ++counts_.cached;
     return std::move(*known);
   }
-  MeasureTask task = function_task(text);
-  task.targets = {target.to_string()};
-  task.until_right = true;
+  TryFirstRequest request{{text}};
   if (wanted != nullptr && known) {
-    task.named[task.targets[0]] = {*wanted};
-    task.only_named = true;
+    request.named[target.to_string()] = {*wanted};
+    request.only_named = true;
   }
+  MeasureTask task = task_of(std::move(request), {target.to_string()});
   if (wanted != nullptr && !known)
     task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
   std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
@@ -65,7 +65,7 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
     entry = std::move(*known);
   }
   count_invalid(entry);
-  put_costs("trial", text, target, Precision::kFull, entry);
+  put_costs("trial", text, target, RoundingLimit::kDefault, entry);
   // One that the target does not list was not tried.
   const bool unlisted = wanted != nullptr && !known && entry.refusal.empty() &&
                         std::none_of(entry.variants.begin(), entry.variants.end(), is_wanted);
@@ -85,12 +85,10 @@ void MeasuredCosts::try_ahead(const std::vector<Trial>& trials,
     if (tensor_program::is_local(trial.function)) continue;
     std::string text = canonical_text(trial.function);
     if (!seen.insert(trial.target.to_string() + text).second) continue;
-    if (find_function(text, trial.target, true, Precision::kFull) ||
-        find_costs("trial", text, trial.target, Precision::kFull))
+    if (find_function(text, trial.target, true, RoundingLimit::kDefault) ||
+        find_costs("trial", text, trial.target, RoundingLimit::kDefault))
       continue;
-    MeasureTask task = function_task(text);
-    task.targets = {trial.target.to_string()};
-    task.until_right = true;
+    MeasureTask task = task_of(TryFirstRequest{{text}}, {trial.target.to_string()});
     add_quarantine(task, text);
     pending.push_back({std::move(text), &trial, std::move(task)});
   }
@@ -114,7 +112,7 @@ void MeasuredCosts::try_ahead(const std::vector<Trial>& trials,
       ++ended;
       if (!answer.ok()) continue;
       ++counts_.tried;
-      put_costs("trial", one.text, one.trial->target, Precision::kFull, answer->at(0));
+      put_costs("trial", one.text, one.trial->target, RoundingLimit::kDefault, answer->at(0));
     }
   };
   std::vector<std::unique_ptr<Worker>> others;

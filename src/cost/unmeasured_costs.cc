@@ -12,14 +12,13 @@ Status MeasuredCosts::frozen_miss(const std::string& text, const Target& target)
 }
 
 Result<TargetCosts> MeasuredCosts::listed_here(const Function& function, const Target& target,
-                                               Precision precision) const {
+                                               RoundingLimit rounding) const {
   const Backend* backend = find_backend(target.kind);
   if (backend == nullptr) return internal_error("no backend {}", target.kind);
-  Result<std::vector<Variant>> variants = without_exceptions([&] {
-    return offered_variants(*backend,
-                            precision == Precision::kLowered ? Offer::kLowered : Offer::kFull,
-                            function, target, options_.compile);
-  });
+  CompileOptions options = options_.compile;
+  options.rounding = rounding;
+  Result<std::vector<Variant>> variants =
+      without_exceptions([&] { return variants_to_cost(*backend, function, target, options); });
   TargetCosts entry;
   entry.target = target.to_string();
   if (!variants) {
@@ -34,17 +33,18 @@ Result<TargetCosts> MeasuredCosts::listed_here(const Function& function, const T
 }
 
 Result<TargetCosts> MeasuredCosts::frozen_answer(const Function& function, const std::string& text,
-                                                 const Target& target, Precision precision) const {
+                                                 const Target& target,
+                                                 RoundingLimit rounding) const {
   const Backend* backend = find_backend(target.kind);
-  if (backend == nullptr || !backend->is_host()) return frozen_miss(text, target);
-  return listed_here(function, target, precision);
+  if (backend == nullptr || !backend->traits().is_host) return frozen_miss(text, target);
+  return listed_here(function, target, rounding);
 }
 
 Result<TargetCosts> MeasuredCosts::not_measured(const Function& function,
                                                 const Target& target) const {
   const Backend* backend = find_backend(target.kind);
-  if (backend != nullptr && backend->is_host())
-    return listed_here(function, target, Precision::kFull);
+  if (backend != nullptr && backend->traits().is_host)
+    return listed_here(function, target, RoundingLimit::kDefault);
   TargetCosts entry;
   entry.target = target.to_string();
   entry.refusal = "not measured: interrupted";

@@ -38,8 +38,7 @@ Result<TargetChoice> choose_targets(const ProgramOptions& options) {
   std::optional<PartitionConfig> config;
   if (!options.config.empty()) config = TRY(read_config(options.config));
   result.specs = config ? TRY(configured_targets(*config, result.constraints, devices))
-                        : TRY(select_targets(options.targets, result.constraints,
-                                             options.max_error > 0, devices));
+                        : TRY(select_targets(options.targets, result.constraints, devices));
   result.compatible = compatible_targets(
       result.specs, config ? config->incompatible : PartitionConfig().incompatible);
   return result;
@@ -47,8 +46,7 @@ Result<TargetChoice> choose_targets(const ProgramOptions& options) {
 
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {
   Candidates result{TRY(choose_targets(options)), {}, {}, {}};
-  const Module numbered = TRY(with_device_numbers(module, result.devices));
-  result.module = TRY(rewritten_for(result.specs, numbered));
+  result.module = TRY(with_device_numbers(module, result.devices));
   result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
   result.found = TRY(gather_candidates(*result.graph, result.specs, result.constraints));
   return result;

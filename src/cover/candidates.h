@@ -24,7 +24,7 @@ struct TargetChoice {
 Result<TargetChoice> choose_targets(const ProgramOptions& options);
 
 struct Candidates : TargetChoice {
-  Module module;                               // with the targets' rewrites
+  Module module;                               // with numbers for names of devices
   std::shared_ptr<const DataflowGraph> graph;  // of its @main
   std::vector<CandidatePartition> found;
 };

@@ -20,9 +20,9 @@ constexpr int kMostRefused = 8;
 // Asks backends what they offer; equal functions once.
 class Offers {
  public:
-  Offers(const DataflowGraph& graph, const ProgramOptions& options)
-      : extraction_(graph), lowering_(options.max_error > 0) {
+  Offers(const DataflowGraph& graph, const ProgramOptions& options) : extraction_(graph) {
     compile_.threads = ThreadTeam(options.threads).size();
+    if (options.max_error > 0) compile_.rounding = RoundingLimit::kAny;
   }
 
   // Empty where the candidate's backend has variants for it, else the reason why it has none.
@@ -38,13 +38,8 @@ class Offers {
   std::string ask(const Function& function, const Target& target) const {
     const Backend* backend = find_backend(target.kind);
     if (backend == nullptr) return "there is no such backend";
-    const auto offered = [&](Offer offer) {
-      return without_exceptions(
-          [&] { return offered_variants(*backend, offer, function, target, compile_); });
-    };
-    Result<std::vector<Variant>> variants = offered(Offer::kFull);
-    if (lowering_ && backend->lowers() && (!variants || variants->empty()))
-      variants = offered(Offer::kLowered);
+    Result<std::vector<Variant>> variants =
+        without_exceptions([&] { return offered_variants(*backend, function, target, compile_); });
     if (variants) return variants->empty() ? "no variants" : "";
     const std::string prefix = backend->name() + ": ";
     const std::string& reason = variants.status().message();
@@ -52,7 +47,6 @@ class Offers {
   }
 
   TaskExtraction extraction_;
-  const bool lowering_;
   CompileOptions compile_;
   std::map<std::pair<size_t, std::string>, std::string> refusals_;
 };

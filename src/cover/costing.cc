@@ -113,30 +113,30 @@ Result<ModelCosts> offers_of(const DataflowGraph& graph, std::vector<CandidatePa
 Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      std::vector<CandidatePartition> candidates,
                                                      MeasuredCosts& costs, Progress* progress,
-                                                     MeasuredCosts::Precision precision) {
+                                                     RoundingLimit rounding) {
   Tasks all = TRY(tasks_of(graph, std::move(candidates), [&](const TuningTask& task) {
-    return costs.count_unknown(task.text, task.targets, precision);
+    return costs.count_unknown(task.text, task.targets, rounding);
   }));
   TRY(fill_in(all, "measuring", costs.seconds_per_measurement(), progress,
-              [&](const auto& questions) { return costs.function_costs(questions, precision); }));
+              [&](const auto& questions) { return costs.function_costs(questions, rounding); }));
   return std::move(all.candidates);
 }
 
 void leave_out(const Function& function, TargetCosts& costs, const VariantDemands& demands) {
   for (MeasuredVariant& row : costs.variants) {
-    if (demands.strict_accuracy && row.variant.relaxed)
+    if (demands.strict_accuracy && !row.variant.rounding.none())
       row.cost = Invalid{"left out by strict accuracy"};
     if (demands.strict_accuracy && !row.variant.keeps_nan())
       row.cost = Invalid{row.variant.loses_nan ? "left out by strict accuracy: it may lose NaN"
                                                : "left out by strict accuracy: it may spread NaN"};
-    if (demands.deterministic && !row.repeatable)
+    if (demands.strict_accuracy && !row.repeatable)
       row.cost = Invalid{"its results differ in bits from run to run"};
   }
   if (demands.weights != nullptr) demands.weights->leave_out(function, costs);
 }
 
 void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& demands) {
-  if (!demands.strict_accuracy && !demands.deterministic && demands.weights == nullptr) return;
+  if (!demands.strict_accuracy && demands.weights == nullptr) return;
   if (demands.weights != nullptr) demands.weights->decide(candidates);
   // Candidates that share costs still do, where the same is asked of their weights.
   std::map<std::pair<const TargetCosts*, std::string>, std::shared_ptr<const TargetCosts>> left;

@@ -28,10 +28,9 @@ struct CostedCandidate {
 };
 
 // With every cost measured, but the host's, which are not asked for. `progress` may be null.
-Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
-                                                     std::vector<CandidatePartition> candidates,
-                                                     MeasuredCosts& costs, Progress* progress,
-                                                     MeasuredCosts::Precision precision = {});
+Result<std::vector<CostedCandidate>> cost_candidates(
+    const DataflowGraph& graph, std::vector<CandidatePartition> candidates, MeasuredCosts& costs,
+    Progress* progress, RoundingLimit rounding = RoundingLimit::kDefault);
 
 // Where `applies(given[c])`, `candidates[c]` gets the costs of `given[c]`, which must have some, as
 // `change(given[c], costs)` leaves a copy of them. Candidates that shared costs still do. `given`
@@ -54,8 +53,9 @@ void change_costs(const std::vector<CostedCandidate>& given,
 
 // What the user demands of variants beside being right. Others become Invalid.
 struct VariantDemands {
-  bool strict_accuracy = false;                 // no algorithms with larger rounding errors
-  bool deterministic = false;                   // none that gave other bits when it was run again
+  // No algorithms with larger rounding errors, none that may lose or spread NaN, and none that gave
+  // other bits when it was run again.
+  bool strict_accuracy = false;
   std::shared_ptr<WeightDemands> weights = {};  // none that keep weights as other programs cannot
 };
 void leave_out(const Function& function, TargetCosts& costs, const VariantDemands& demands);

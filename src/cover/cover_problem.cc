@@ -95,7 +95,7 @@ std::optional<size_t> CoverProblem::problem_variant(size_t candidate, size_t cos
 
 bool CoverProblem::own_pool(const ChosenKernel& kernel) const {
   const Backend* backend = find_backend(candidates_[kernel.candidate].partition.spec->target.kind);
-  return backend != nullptr && backend->brings_own_threads();
+  return backend != nullptr && backend->traits().brings_own_threads;
 }
 
 void CoverProblem::fill(size_t c) {

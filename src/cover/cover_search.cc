@@ -153,7 +153,7 @@ Status add_covers_of_backends(const DataflowGraph& graph,
     const Reach reach = reach_of(graph, candidates, target);
     const auto all = [&] { return problem.problem(); };
     const auto regions = [&] { return problem.with_maximal_regions(target); };
-    const bool by_regions = find_backend(target.kind)->prefers_maximal_regions();
+    const bool by_regions = find_backend(target.kind)->traits().prefers_maximal_regions;
     // The host's costs for all the rest would be measured in vain.
     if (reach.flops >= kSingleBackendWork) TRY(add_single(name, target, all));
     if (reach.flops >= kSingleBackendWork && by_regions)
@@ -184,7 +184,6 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
       TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
   found.lower_bound_seconds = result.lower_bound;
   found.exact = result.exact;
-  found.states = result.states;
   for (const Cover& cover : result.covers)
     found.covers.push_back(
         named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
@@ -222,7 +221,6 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
     all.lower_bound_seconds = first ? found.lower_bound_seconds
                                     : std::min(all.lower_bound_seconds, found.lower_bound_seconds);
     all.exact = (first || all.exact) && found.exact;
-    all.states += found.states;
     all.search_seconds += found.search_seconds;
     all.counts += found.counts;
     for (NamedCover& cover : found.covers)
@@ -272,7 +270,7 @@ std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidat
 
 bool is_lowered(const NamedCover& cover) {
   return std::any_of(cover.kernels.begin(), cover.kernels.end(),
-                     [](const CoverKernel& kernel) { return kernel.row().variant.lowered; });
+                     [](const CoverKernel& kernel) { return kernel.row().variant.lowered(); });
 }
 
 }  // namespace collage

@@ -41,7 +41,6 @@ struct CoverSearch {
                                    // the single-backend covers
   double lower_bound_seconds = 0;  // what the search adds up is no less for any cover
   bool exact = false;
-  size_t states = 0;
   SearchCounts counts;        // of all searches on the way to these covers
   double search_seconds = 0;  // in the search alone, without measuring
   // What the cheapest cover may be too dear by, as a part of it.

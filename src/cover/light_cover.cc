@@ -146,7 +146,7 @@ class LightSearch : private CostEstimator {
     const ScheduleSpace space =
         TRY(find_backend(target.kind)->schedule_space(entry.function, target, options_.compile));
     if (space.empty()) return std::optional<Variant>();
-    std::optional<Variant> found = space.named(stated.substr(0, stated.find('(')));
+    std::optional<Variant> found = space.stated(stated);
     return found && is_stated(*found) ? found : std::nullopt;
   }
 
@@ -155,8 +155,8 @@ class LightSearch : private CostEstimator {
     const Target& target = target_of(entry);
     TargetCosts costs;
     costs.target = target.to_string();
-    for (Variant& variant : TRY(offered_variants(*find_backend(target.kind), Offer::kFull,
-                                                 entry.function, target, options_.compile)))
+    for (Variant& variant : TRY(offered_variants(*find_backend(target.kind), entry.function, target,
+                                                 options_.compile)))
       costs.variants.push_back({std::move(variant), Unknown{}, true, true});
     entry.costs = std::make_shared<const TargetCosts>(std::move(costs));
     return {};
@@ -197,7 +197,6 @@ class LightSearch : private CostEstimator {
       if (all_usable) return found.status();
       return false;
     }
-    result_.states += found->states;
     result_.cover = named_cover(problem, "light", false, found->covers.at(0));
     bool measured_all = true;
     for (CoverKernel& kernel : result_.cover.kernels) {

@@ -26,7 +26,6 @@ struct LightCover {
   std::vector<CostedCandidate> candidates;  // those that were looked at
   NamedCover cover;
   bool measured = false;  // all of its costs are known, its prediction means something
-  size_t states = 0;      // of the search for layouts
   std::vector<std::shared_ptr<Kernel>> kernels;  // of the cover, compiled
 };
 

@@ -18,7 +18,7 @@ bool is_out(const MeasuredVariant& row) { return std::holds_alternative<Invalid>
 bool is_of_host(const TargetCosts& costs) {
   const Result<Target> target = Target::parse(costs.target);
   const Backend* backend = target ? find_backend(target->kind) : nullptr;
-  return backend == nullptr || backend->is_host();
+  return backend == nullptr || backend->traits().is_host;
 }
 
 }  // namespace

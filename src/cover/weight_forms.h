@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "backend/variant.h"
-#include "cost/task.h"
 #include "ir/expr.h"
+#include "measure/task.h"
 
 namespace collage {
 

@@ -35,7 +35,6 @@ ImportedModel imported_model(const frontend::ImportedStage& stage) {
 ProgramOptions unmeasured(ProgramOptions options, const std::string& target) {
   options.targets = {target};
   options.config.clear();
-  options.search = SearchMethod::kDijkstra;
   options.effort = std::min(options.effort, Effort::kDefault);
   options.always_measure = false;
   options.max_error = 0;
@@ -155,7 +154,7 @@ Result<std::string> quick_target(const StageContext& context) {
   std::string last;
   for (const PartitionSpecPtr& spec : choice.specs) {
     const Backend* backend = find_backend(spec->target.kind);
-    if (backend != nullptr && backend->compiles_fast()) return spec->target.to_string();
+    if (backend != nullptr && backend->traits().compiles_fast) return spec->target.to_string();
     if (last.empty() || !spec->is_host) last = spec->target.to_string();
   }
   return context.best_target.empty() ? last : context.best_target;

@@ -17,8 +17,8 @@ void forget_large_constants(Report& report) {
   };
   forget(report.kernels);
   for (auto& plan : report.plans) forget(plan.kernels);
-  for (auto* module : {&report.partitioned, &report.stated})
-    for (auto& [name, function] : module->functions) function = without_large_constants(function);
+  for (auto& [name, function] : report.partitioned.functions)
+    function = without_large_constants(function);
 }
 
 }  // namespace collage

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "backend/compile_kernel.h"
+#include "backend/backend.h"
 #include "ir/visitor.h"
 #include "measure/guarded_call.h"
 #include "runtime/shared_constants.h"
@@ -26,10 +26,10 @@ Result<Function> with_own_constants(const Function& function) {
 Result<std::unique_ptr<Kernel>> compile_to_time(const Function& function, const Variant& variant,
                                                 const Target& target, const MeasureTask& task) {
   const ConstantsApart apart;
-  const bool turns = task.cache == CacheState::kStreaming && !task.until_right;
-  return compile_kernel(*find_backend(target.kind),
-                        turns ? TRY(with_own_constants(function)) : function, variant, target,
-                        task.options);
+  const bool turns = task.cache == CacheState::kStreaming && task.times();
+  return find_backend(target.kind)
+      ->compile(turns ? TRY(with_own_constants(function)) : function, variant, target,
+                task.options);
 }
 
 void KernelsAhead::add(const MeasuredVariant& row, const Function& function, const Target& target,

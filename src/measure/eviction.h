@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/stopwatch.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "measure/timing.h"
 
 namespace collage {

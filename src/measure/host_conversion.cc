@@ -10,7 +10,7 @@ Result<Tensor> convert_on_host(const void* data, const TensorType& type, const E
     return convert_on_host(data, type, here, there, options);
   }
   for (Backend* backend : all_backends()) {
-    if (!backend->is_host()) continue;
+    if (!backend->traits().is_host) continue;
     std::unique_ptr<Kernel> kernel = TRY(backend->compile_conversion(type, from, to, options));
     size_t bytes = to.layout.physical_bytes(type.shape, to.dtype);
     Tensor result = TRY(Tensor::allocate(DType::kUInt8, {static_cast<int64_t>(bytes)}));

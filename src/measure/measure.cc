@@ -7,8 +7,8 @@
 #include <map>
 
 #include "backend/offer.h"
-#include "cost/fault.h"
 #include "measure/compile_ahead.h"
+#include "measure/fault.h"
 #include "measure/guarded_call.h"
 #include "measure/reference_cache.h"
 #include "measure/staged_kernel.h"
@@ -51,7 +51,7 @@ class Survivors {
   Survivors(const MeasureTask& task, const MeasureHooks& hooks, NoiseGate& gate, ThreadTeam& team)
       : task_(task), hooks_(hooks), gate_(gate), team_(team) {
     gate.know(task.usual);
-    gate.allow(task.patience);
+    gate.allow(seconds_for_quiet(task.effort));
   }
 
   // `row` receives the cost. Those of one subject are rivals.
@@ -191,9 +191,8 @@ class Measurement {
     row.variant.loses_nan |= trial->loses_nan;
     row.variant.spreads_nan |= trial->spreads_nan;
     row.tried = true;
-    if (row.variant.lowered) row.error = trial->agreement.error;
-    if (!task_.until_right)
-      survivors_.add(std::move(name), row, subject_, std::move(trial).value());
+    if (row.variant.lowered()) row.error = trial->agreement.error;
+    if (task_.times()) survivors_.add(std::move(name), row, subject_, std::move(trial).value());
   }
 
  private:
@@ -207,6 +206,7 @@ class Measurement {
 // What each target offers for the function: variants of unknown cost, or why it refuses.
 Result<std::vector<TargetCosts>> list_variants(const Function& function, const MeasureTask& task,
                                                const MeasureHooks& hooks) {
+  const FunctionRequest& request = *task.function();
   std::vector<TargetCosts> results;
   for (const std::string& text : task.targets) {
     TargetCosts& entry = results.emplace_back();
@@ -223,18 +223,17 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
       continue;
     }
     hooks.begin(text);
-    const auto named = task.named.find(text);
+    const auto named = request.named.find(text);
     Result<std::vector<Variant>> variants = guarded(hooks, [&]() -> Result<std::vector<Variant>> {
-      if (task.only_named) return std::vector<Variant>();
-      return offered_variants(*backend, task.lowered ? Offer::kLowered : Offer::kFull, function,
-                              target, task.options);
+      if (request.only_named) return std::vector<Variant>();
+      return variants_to_cost(*backend, function, target, task.options);
     });
     if (!variants) {
       entry.refusal = variants.status().to_string();
       entry.death = fault_of(variants.status()).death;
       continue;
     }
-    if (named != task.named.end())
+    if (named != request.named.end())
       for (const Variant& variant : named->second)
         if (std::find(variants->begin(), variants->end(), variant) == variants->end())
           variants->push_back(variant);
@@ -255,7 +254,7 @@ Status try_variants(Measurement& measurement, const MeasureTask& task, KernelsAh
             if (auto kernel = ahead.take(row)) return std::move(*kernel);
             return compile_to_time(measurement.subject().function(), row.variant, target, task);
           });
-      if (task.until_right && row.tried) break;
+      if (row.tried && !task.times()) break;
     }
   }
   return {};
@@ -285,11 +284,13 @@ std::vector<Result<std::vector<TargetCosts>>> measure_functions(
   for (size_t i = 0; i < tasks.size(); ++i)
     results.push_back([&]() -> Result<std::vector<TargetCosts>> {
       hooks.begin("preparing");
-      if (tasks[i].list_only)
-        return list_variants(TRY(function_with_seeded_constants(tasks[i].function_text)), tasks[i],
-                             hooks);
+      const FunctionRequest* request = tasks[i].function();
+      if (request == nullptr) return internal_error("a conversion among functions");
+      if (std::holds_alternative<ListRequest>(tasks[i].request))
+        return list_variants(TRY(function_with_seeded_constants(request->text)), tasks[i], hooks);
       measurements[i] = std::make_unique<Measurement>(
-          tasks[i], hooks, TRY(Subject::of_function(tasks[i])), team, survivors);
+          tasks[i], hooks, TRY(Subject::of_function(request->text, tasks[i].options)), team,
+          survivors);
       return list_variants(measurements[i]->subject().function(), tasks[i], hooks);
     }());
   // Calls `step(measurement, task, listed)` for each that is tried.
@@ -301,7 +302,8 @@ std::vector<Result<std::vector<TargetCosts>>> measure_functions(
     }
   };
   KernelsAhead ahead;
-  if (tasks.size() > 1 || tasks[0].only_named) {
+  const FunctionRequest* first = tasks[0].function();
+  if (tasks.size() > 1 || (first != nullptr && first->only_named)) {
     for_each_tried([&](Measurement& measurement, const MeasureTask& task, auto& listed) {
       return add_all(listed, measurement.subject().function(), task, ahead);
     });
@@ -328,21 +330,23 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
   ThreadTeam team(task.options.threads);
   const TeamScope scope(team.size());
   Survivors survivors(task, hooks, gate, team);
-  Measurement measurement(task, hooks, TRY(Subject::of_conversion(task)), team, survivors);
+  const auto& change = std::get<ConvertRequest>(task.request);
+  Measurement measurement(task, hooks, TRY(Subject::of_conversion(change.type, task.options)), team,
+                          survivors);
   std::vector<TargetCosts> results;
   for (const std::string& name : task.targets) {
     TargetCosts& entry = results.emplace_back();
     entry.target = name;
-    entry.variants.push_back({{"convert", {task.from}, {task.to}, false}, Unknown{}});
+    entry.variants.push_back({{"convert", {change.from}, {change.to}, false}, Unknown{}});
     if (find_backend(name) == nullptr) entry.refusal = "backend is not available";
   }
   for (TargetCosts& entry : results) {
     if (!entry.refusal.empty()) continue;
     measurement.try_variant(entry.target, {}, entry.variants[0], [&] {
       return find_backend(entry.target)
-          ->compile_conversion(task.type, task.from, task.to, task.options);
+          ->compile_conversion(change.type, change.from, change.to, task.options);
     });
-    if (task.until_right && entry.variants[0].tried) break;
+    if (entry.variants[0].tried && !task.times()) break;
   }
   TRY(survivors.time());
   survivors.describe(results);

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <functional>
 
-#include "cost/task.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
+#include "measure/task.h"
 
 namespace collage {
 

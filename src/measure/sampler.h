@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "measure/timing.h"
 
 namespace collage {

@@ -10,11 +10,11 @@
 
 namespace collage {
 
-Result<Subject> Subject::of_function(const MeasureTask& task) {
+Result<Subject> Subject::of_function(const std::string& text, const CompileOptions& options) {
   Subject subject;
-  subject.results_ = TRY(ReferenceCache::instance().results_of(task.function_text));
+  subject.results_ = TRY(ReferenceCache::instance().results_of(text));
   subject.function_ = subject.results_->function;
-  subject.options_ = task.options;
+  subject.options_ = options;
   for (const Expr& param : subject.function_->params)
     subject.input_types_.push_back(param->tensor_type());
   subject.output_types_ = subject.function_->result_type().leaves();
@@ -23,11 +23,11 @@ Result<Subject> Subject::of_function(const MeasureTask& task) {
   return subject;
 }
 
-Result<Subject> Subject::of_conversion(const MeasureTask& task) {
+Result<Subject> Subject::of_conversion(const TensorType& type, const CompileOptions& options) {
   Subject subject;
-  subject.options_ = task.options;
-  subject.input_types_ = subject.output_types_ = {task.type};
-  subject.inputs_ = {TRY(synthetic_constant(task.type, 3))};
+  subject.options_ = options;
+  subject.input_types_ = subject.output_types_ = {type};
+  subject.inputs_ = {TRY(synthetic_constant(type, 3))};
   subject.expected_ = subject.inputs_;
   return subject;
 }
@@ -54,12 +54,12 @@ Result<std::shared_ptr<GuardedBuffer>> Subject::input(size_t index, const Encodi
 }
 
 bool Subject::knows_ends(const Variant& variant) const {
-  return results_ != nullptr && results_->at_ends && !variant.lowered;
+  return results_ != nullptr && results_->at_ends && !variant.lowered();
 }
 
 Result<Difference> Subject::compare(size_t output, const Tensor& actual, const Variant& variant,
                                     TrialInputs inputs) const {
-  const Rounding rounding = variant.effective_rounding();
+  const Rounding rounding = variant.rounding;
   if (inputs == TrialInputs::kEnds)
     return results_->at_ends->compare_at_ends(output, actual, rounding);
   if (results_ != nullptr) return results_->errors.compare(output, actual, rounding);

@@ -12,10 +12,10 @@
 #include <memory>
 #include <vector>
 
-#include "backend/compile_kernel.h"
-#include "cost/task.h"
+#include "backend/backend.h"
 #include "measure/guarded_buffer.h"
 #include "measure/reference_cache.h"
+#include "measure/task.h"
 
 namespace collage {
 
@@ -33,9 +33,10 @@ enum class TrialInputs { kSeeded, kEnds };
 
 class Subject {
  public:
-  static Result<Subject> of_function(const MeasureTask& task);
-  // A tensor that changes from task.from to task.to.
-  static Result<Subject> of_conversion(const MeasureTask& task);
+  // `text`: canonical.
+  static Result<Subject> of_function(const std::string& text, const CompileOptions& options = {});
+  // A tensor of that type, which changes its encoding.
+  static Result<Subject> of_conversion(const TensorType& type, const CompileOptions& options);
 
   const Function& function() const { return function_; }  // null for a conversion
   const std::vector<TensorType>& inputs() const { return input_types_; }

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/statistics.h"
-#include "cost/blocks.h"
-#include "cost/effort.h"
-#include "machine/noise_gate.h"
+#include "measure/blocks.h"
+#include "measure/effort.h"
+#include "measure/noise_gate.h"
 #include "runtime/kernel.h"
 #include "runtime/thread_team.h"
 

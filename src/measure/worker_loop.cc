@@ -13,11 +13,11 @@
 #include <system_error>
 
 #include "base/files.h"
-#include "cost/build_identity.h"
-#include "cost/fault.h"
-#include "cost/worker_channel.h"
+#include "measure/build_identity.h"
+#include "measure/fault.h"
 #include "measure/guarded_buffer.h"
 #include "measure/measure.h"
+#include "measure/worker_channel.h"
 
 namespace collage {
 
@@ -75,7 +75,7 @@ std::vector<Result<std::vector<TargetCosts>>> answers_to(const json& message,
     if (!task) return {task.status()};
     tasks.push_back(std::move(task).value());
   }
-  if (tasks.size() == 1 && tasks[0].is_conversion())
+  if (tasks.size() == 1 && tasks[0].function() == nullptr)
     return {measure_conversion(tasks[0], hooks, gate)};
   return measure_functions(tasks, hooks, gate);
 }

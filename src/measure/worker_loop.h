@@ -1,4 +1,4 @@
-// The loop inside a measuring worker (cost/worker.h).
+// The loop inside a measuring worker (measure/worker.h).
 #pragma once
 
 namespace collage {

@@ -105,9 +105,9 @@ Result<Module> partition_by_device(const Module& planned, const DeclaredDevices&
     for (const PlannedDevice& device : used)
       for (CandidatePartition& part : parts_on(device, graph, places))
         parts.push_back(std::move(part));
-    std::vector<const CandidatePartition*> pointers;
-    for (const CandidatePartition& part : parts) pointers.push_back(&part);
-    result = TRY(partition_module(graph, pointers, ConstantsInside::kAll, result, name)).module;
+    WriteOptions options;
+    options.function = name;
+    result = TRY(write_kernels(graph, kernels_to_write(parts), result, options)).module;
   }
   // Functions to be compiled, not kernels.
   for (auto& [name, function] : result.functions)

@@ -20,12 +20,19 @@ size_t count_calls(const DataflowGraph& graph, const SubGraph& sub_graph) {
   return count;
 }
 
-Form form_of(const DataflowGraph& graph, const CandidatePartition& kernel) {
+Form form_of(const DataflowGraph& graph, const CandidatePartition& kernel, KernelForm wanted) {
+  if (wanted != KernelForm::kByTarget)
+    return wanted == KernelForm::kGlobal ? Form::kGlobal : Form::kInline;
   if (kernel.spec->is_host) return Form::kInLine;
   if (!kernel.spec->compiler.empty()) return Form::kGlobal;
   const SubGraph& sub_graph = kernel.sub_graph;
   bool alone = count_calls(graph, sub_graph) <= 1 && sub_graph.nested().empty();
   return alone ? Form::kInLine : Form::kInline;
+}
+
+Attrs joined(Attrs attrs, const Attrs& more) {
+  for (const auto& [name, value] : more.entries()) attrs.set(name, value);
+  return attrs;
 }
 
 // Labels in dataflow order: operators by name, those of a composite of several operators after the
@@ -56,18 +63,11 @@ std::string labels(const DataflowGraph& graph, const CandidatePartition& kernel)
   return text.empty() ? text : text.substr(1);
 }
 
-class Partitioner {
+class Writer {
  public:
-  Partitioner(const DataflowGraph& graph, std::span<const CandidatePartition* const> kernels,
-              ConstantsInside constants, std::vector<Form> forms, const Module& module,
-              bool every_symbol, std::span<const Attrs> attrs = {})
-      : graph_(graph),
-        kernels_(kernels),
-        constants_(constants),
-        forms_(std::move(forms)),
-        every_symbol_(every_symbol),
-        attrs_(attrs),
-        names_(kernels.size()) {
+  Writer(const DataflowGraph& graph, std::span<const KernelToWrite> kernels, const Module& module,
+         const WriteOptions& options)
+      : graph_(graph), kernels_(kernels), options_(options), names_(kernels.size()) {
     NameSupply symbols;
     for (const auto& [name, function] : module.functions) symbols.reserve(name);
     for (const auto& [name, function] : module.abstract_functions) symbols.reserve(name);
@@ -75,15 +75,19 @@ class Partitioner {
     std::vector<size_t> order(kernels.size());
     for (size_t k = 0; k < order.size(); ++k) order[k] = k;
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return kernels[a]->sub_graph.inside().last() < kernels[b]->sub_graph.inside().last();
+      return kernels[a].partition->sub_graph.inside().last() <
+             kernels[b].partition->sub_graph.inside().last();
     });
+    for (const KernelToWrite& kernel : kernels)
+      forms_.push_back(form_of(graph, *kernel.partition, options.form));
     for (size_t k : order) {
-      names_[k] = labels(graph, *kernels[k]);
+      const CandidatePartition& kernel = *kernels[k].partition;
+      names_[k] = labels(graph, kernel);
       if (forms_[k] == Form::kInLine) continue;
-      const PartitionSpec& spec = *kernels[k]->spec;
+      const PartitionSpec& spec = *kernel.spec;
       names_[k] = symbols.fresh("collage_" + (spec.name.empty() ? spec.target.kind : spec.name) +
                                 "_" + names_[k]);
-      kernels[k]->sub_graph.exit().for_each([&](PostDfsIndex i) { kernel_of_exit_.emplace(i, k); });
+      kernel.sub_graph.exit().for_each([&](PostDfsIndex i) { kernel_of_exit_.emplace(i, k); });
     }
   }
 
@@ -108,7 +112,8 @@ class Partitioner {
       }
     }
     const Function& function = graph_.function();
-    return make_function(function->params, values_.at(root), function->attrs);
+    return make_function(function->params, values_.at(root),
+                         joined(function->attrs, options_.attrs));
   }
 
   std::map<std::string, Function> globals() && { return std::move(globals_); }
@@ -118,7 +123,9 @@ class Partitioner {
   std::vector<PostDfsIndex> needs(PostDfsIndex index) const {
     auto it = kernel_of_exit_.find(index);
     if (it == kernel_of_exit_.end()) return graph_.node(index).inputs;
-    return kernels_[it->second]->sub_graph.parameters(graph_, constants_).elements();
+    return kernels_[it->second]
+        .partition->sub_graph.parameters(graph_, options_.constants)
+        .elements();
   }
 
   Status build(PostDfsIndex index) {
@@ -134,21 +141,20 @@ class Partitioner {
       values_[index] = same ? node.expr : TRY(with_inputs(node.expr, inputs));
       return {};
     }
-    const CandidatePartition& kernel = *kernels_[it->second];
-    Function function = kernel.function(graph_, constants_);
+    const CandidatePartition& kernel = *kernels_[it->second].partition;
+    const Attrs& attrs = kernels_[it->second].attrs;
+    Function function = kernel.function(graph_, options_.constants);
     // A kernel that was a function already stays that one.
-    if (!attrs_.empty() && called_primitive(graph_.node(index).expr) != nullptr)
+    if (!attrs.empty() && called_primitive(graph_.node(index).expr) != nullptr)
       function = TRY(inline_calls(function));
-    bool global = forms_[it->second] == Form::kGlobal;
-    if (global || every_symbol_) {
-      Attrs attrs = function->attrs;
-      attrs.set("global_symbol", names_[it->second]);
-      if (!attrs_.empty())
-        for (const auto& [name, value] : attrs_[it->second].entries()) attrs.set(name, value);
-      function = make_function(function->params, function->body, attrs);
+    const bool global = forms_[it->second] == Form::kGlobal;
+    if (global || options_.form == KernelForm::kInline) {
+      Attrs all = function->attrs;
+      all.set("global_symbol", names_[it->second]);
+      function = make_function(function->params, function->body, joined(std::move(all), attrs));
     }
     std::vector<Expr> args;
-    kernel.sub_graph.parameters(graph_, constants_).for_each([&](PostDfsIndex i) {
+    kernel.sub_graph.parameters(graph_, options_.constants).for_each([&](PostDfsIndex i) {
       args.push_back(values_.at(i));
     });
     Expr callee = function;
@@ -165,11 +171,9 @@ class Partitioner {
   }
 
   const DataflowGraph& graph_;
-  std::span<const CandidatePartition* const> kernels_;
-  const ConstantsInside constants_;
-  const std::vector<Form> forms_;
-  const bool every_symbol_;  // inline functions have symbols too
-  const std::span<const Attrs> attrs_;
+  const std::span<const KernelToWrite> kernels_;
+  const WriteOptions& options_;
+  std::vector<Form> forms_;
   std::vector<std::string> names_;
   std::unordered_map<PostDfsIndex, size_t> kernel_of_exit_;
   std::unordered_map<PostDfsIndex, Expr> values_;
@@ -178,39 +182,22 @@ class Partitioner {
 
 }  // namespace
 
-Result<Function> partition_function(const DataflowGraph& graph,
-                                    std::span<const CandidatePartition* const> kernels,
-                                    std::span<const Attrs> attrs) {
-  Module none;
-  Partitioner partitioner(graph, kernels, ConstantsInside::kAll,
-                          std::vector<Form>(kernels.size(), Form::kInline), none, true, attrs);
-  return partitioner.run();
+std::vector<KernelToWrite> kernels_to_write(const std::vector<CandidatePartition>& partitions,
+                                            const Attrs& attrs) {
+  std::vector<KernelToWrite> kernels;
+  for (const CandidatePartition& partition : partitions) kernels.push_back({&partition, attrs});
+  return kernels;
 }
 
-Result<PartitionedModule> partition_module(const DataflowGraph& graph,
-                                           std::span<const CandidatePartition* const> kernels,
-                                           ConstantsInside constants, const Module& module,
-                                           const std::string& name) {
-  std::vector<Form> forms;
-  for (const CandidatePartition* kernel : kernels) forms.push_back(form_of(graph, *kernel));
-  Partitioner partitioner(graph, kernels, constants, std::move(forms), module, false);
-  Function function = TRY(partitioner.run());
-  PartitionedModule result{module, {}};
-  result.module.functions[name] = std::move(function);
-  result.module.functions.merge(std::move(partitioner).globals());
-  result.names = std::move(partitioner).names();
-  return result;
-}
-
-Result<Module> claim_kernels(const DataflowGraph& graph,
-                             std::span<const CandidatePartition* const> kernels,
-                             std::span<const Attrs> attrs, const Module& module,
-                             const std::string& name) {
-  Partitioner partitioner(graph, kernels, ConstantsInside::kAll,
-                          std::vector<Form>(kernels.size(), Form::kGlobal), module, false, attrs);
-  Module result = module;
-  result.functions[name] = TRY(partitioner.run());
-  result.functions.merge(std::move(partitioner).globals());
+Result<WrittenKernels> write_kernels(const DataflowGraph& graph,
+                                     std::span<const KernelToWrite> kernels, const Module& module,
+                                     const WriteOptions& options) {
+  Writer writer(graph, kernels, module, options);
+  Function function = TRY(writer.run());
+  WrittenKernels result{module, {}};
+  result.module.functions[options.function] = std::move(function);
+  result.module.functions.merge(std::move(writer).globals());
+  result.names = std::move(writer).names();
   return result;
 }
 

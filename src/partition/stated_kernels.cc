@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "ir/device_constraint.h"
-#include "partition/rewrite.h"
 #include "pattern/pattern.h"
 #include "runtime/encoding.h"
 
@@ -108,27 +107,17 @@ std::set<Encoding> StatedKernels::converted_to(const TensorType& type) const {
   return encodings;
 }
 
-Result<Module> state_kernels(const DataflowGraph& graph, std::span<const KernelStatement> kernels,
-                             std::span<const ConversionStatement> conversions,
-                             const Module& module) {
-  std::vector<const CandidatePartition*> partitions;
-  std::vector<Attrs> stated;
-  for (const KernelStatement& kernel : kernels) {
-    partitions.push_back(kernel.partition);
-    stated.push_back(
-        {{kTarget, kernel.partition->spec->target.to_string()}, {kVariant, kernel.variant}});
-  }
+Attrs stated_kernel(const Target& target, const std::string& variant) {
+  return {{kTarget, target.to_string()}, {kVariant, variant}};
+}
+
+Attrs stated_conversions(std::span<const ConversionStatement> conversions) {
   std::set<std::string> changes;
   for (const ConversionStatement& change : conversions)
     changes.insert(conversion_text(change.type, change.from, change.to));
   std::string list;
   for (const std::string& change : changes) list += (list.empty() ? "" : "; ") + change;
-  const Function partitioned = TRY(partition_function(graph, partitions, stated));
-  Attrs attrs = partitioned->attrs;
-  attrs.set(kConversions, list);
-  Module result = module;
-  result.functions["main"] = make_function(partitioned->params, partitioned->body, attrs);
-  return result;
+  return {{kConversions, list}};
 }
 
 }  // namespace collage

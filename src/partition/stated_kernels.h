@@ -53,17 +53,12 @@ class StatedKernels {
   bool complete_ = true;
 };
 
-struct KernelStatement {
-  const CandidatePartition* partition;
-  std::string variant;  // its text
-};
+// What states a kernel, and the changes of encoding that there are: for write_kernels.
+Attrs stated_kernel(const Target& target, const std::string& variant);
 struct ConversionStatement {
   TensorType type;
   Encoding from, to;
 };
-// The module with @main as these kernels, which cover all of it that needs one.
-Result<Module> state_kernels(const DataflowGraph& graph, std::span<const KernelStatement> kernels,
-                             std::span<const ConversionStatement> conversions,
-                             const Module& module);
+Attrs stated_conversions(std::span<const ConversionStatement> conversions);
 
 }  // namespace collage

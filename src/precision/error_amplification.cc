@@ -36,7 +36,7 @@ double estimated_error(const NamedCover& cover) {
 bool has_lowered_variants(const CostedCandidate& candidate) {
   return candidate.costs != nullptr &&
          std::any_of(candidate.costs->variants.begin(), candidate.costs->variants.end(),
-                     [](const MeasuredVariant& row) { return row.variant.lowered; });
+                     [](const MeasuredVariant& row) { return row.variant.lowered(); });
 }
 
 std::vector<CostedCandidate> amplified(const std::vector<CostedCandidate>& candidates,
@@ -55,7 +55,7 @@ std::vector<CostedCandidate> amplified(const std::vector<CostedCandidate>& candi
 Result<bool> ErrorAmplification::learn(const NamedCover& cover, AmplificationTable& known) const {
   const size_t before = known.size();
   for (const CoverKernel& kernel : cover.kernels) {
-    if (!kernel.row().variant.lowered || interrupted()) continue;
+    if (!kernel.row().variant.lowered() || interrupted()) continue;
     const CostedCandidate& lowered = candidates_[kernel.candidate];
     const std::string name = group_name(lowered);
     if (known.count(name)) continue;
@@ -84,7 +84,7 @@ std::vector<CostedCandidate> ErrorAmplification::only_lowering(const TargetCosts
   change_costs(candidates_, result, has_lowered_variants,
                [&](const CostedCandidate& candidate, TargetCosts& costs) {
                  for (MeasuredVariant& row : costs.variants) {
-                   if (!row.variant.lowered) continue;
+                   if (!row.variant.lowered()) continue;
                    if (candidate.costs.get() != these || row.error < most / 2) {
                      row.cost = Invalid{"other kernels are lowered"};
                    } else if (measured(row.cost) != nullptr) {

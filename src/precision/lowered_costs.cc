@@ -50,14 +50,14 @@ Result<std::vector<CostedCandidate>> with_lowered_variants(
   std::vector<size_t> lowering;
   std::vector<CandidatePartition> partitions;
   for (size_t c = 0; c < candidates.size(); ++c)
-    if (find_backend(candidates[c].partition.spec->target.kind)->lowers()) {
+    if (find_backend(candidates[c].partition.spec->target.kind)->traits().lowers) {
       lowering.push_back(c);
       partitions.push_back(candidates[c].partition);
     }
   // The others of these too: what is priced is measured.
   std::vector<CostedCandidate> full = TRY(cost_candidates(graph, partitions, costs, progress));
-  std::vector<CostedCandidate> lowered = TRY(cost_candidates(
-      graph, std::move(partitions), costs, progress, MeasuredCosts::Precision::kLowered));
+  std::vector<CostedCandidate> lowered =
+      TRY(cost_candidates(graph, std::move(partitions), costs, progress, RoundingLimit::kAny));
   // Candidates of equal structure go on sharing their costs.
   std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> known;
   for (size_t i = 0; i < lowering.size(); ++i) {

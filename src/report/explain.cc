@@ -228,7 +228,7 @@ std::string explain_plan(const json& report) {
   text += what_if_table(report);
   if (!report["rejections"].empty())
     text += fmt::format(
-        "{} candidates were refused by their backends: explain a kernel, or --why-not\n",
+        "{} candidates were refused by their backends: explain a kernel, or a node and a target\n",
         report["rejections"].size());
   return text;
 }

@@ -13,7 +13,7 @@ namespace {
 
 bool is_host(const std::string& target) {
   const Backend* backend = find_backend(target.substr(0, target.find(' ')));
-  return backend != nullptr && backend->is_host();
+  return backend != nullptr && backend->traits().is_host;
 }
 
 // The nodes that some other target has a kernel for. Of the smallest kernels the host's may be

@@ -64,15 +64,6 @@ json throughput_json(const RunFacts::Throughput& throughput) {
           {"peers", std::move(peers)}};
 }
 
-json batches_json(const std::vector<RunFacts::Batch>& batches) {
-  json list = json::array();
-  for (const RunFacts::Batch& batch : batches)
-    list.push_back({{"batch", batch.size},
-                    {"latency_ms", statistics_json(batch.samples, 1e3)},
-                    {"per_second", static_cast<double>(batch.size) / median(batch.samples)}});
-  return list;
-}
-
 json tensor_json(const TensorType& type, const Encoding& encoding) {
   json entry = {{"shape", type.shape},
                 {"dtype", dtype_name(encoding.dtype)},
@@ -227,7 +218,7 @@ json search_json(const CompileReport& report) {
       {"functions", report.functions},
       {"searches", report.searches.searches},
       {"from_linear_program", report.searches.from_linear_program},
-      {"states", report.search_states},
+      {"branches", report.searches.branches},
       {"exact", report.exact},
       {"gap", report.gap},
       {"light", report.light},
@@ -348,8 +339,6 @@ json peer_json(const RunFacts::Peer& peer) {
 void add_run_facts(json& result, const RunFacts& facts) {
   if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);
   if (facts.throughput) result["throughput"] = throughput_json(*facts.throughput);
-  if (!facts.batches.empty()) result["batches"] = batches_json(facts.batches);
-  if (facts.fresh_in_situ_seconds) result["fresh_in_situ_ms"] = 1e3 * *facts.fresh_in_situ_seconds;
   if (!facts.timeline.empty()) result["timeline"] = timeline_json(facts);
   if (facts.peaks) result["env"]["peaks"] = peaks_json(*facts.peaks);
   if (!facts.what_if.empty()) result["what_if"] = what_if_json(facts.what_if);
@@ -379,7 +368,7 @@ json verification_json(const RunFacts::Verification& verification) {
 
 json report_json(const Model& model, const CompileReport& report, const RunFacts& facts) {
   json versions = json::object();
-  for (Backend* backend : all_backends()) versions[backend->name()] = backend->version();
+  for (Backend* backend : all_backends()) versions[backend->name()] = backend->traits().version;
   const Roofs roofs =
       facts.peaks ? Roofs{&*facts.peaks, model_constant_bytes(report.kernels)} : Roofs{};
   json result = {

@@ -77,7 +77,7 @@ Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const T
   return profile;
 }
 
-std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
+std::string layers_table(const Profile& profile, const MachinePeaks& peaks) {
   std::vector<size_t> order(profile.layers.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -87,56 +87,30 @@ std::string layers_table(const Profile& profile, const MachinePeaks* peaks) {
   for (const LayerTime& layer : profile.layers) {
     total += layer.seconds;
     predicted += layer.predicted_seconds;
-    if (peaks != nullptr) bound += roof_of(*peaks, layer.work, profile.constant_bytes).seconds;
+    bound += roof_of(peaks, layer.work, profile.constant_bytes).seconds;
   }
-  std::string text =
-      fmt::format("{:>4} {:>9} {:>9} {:>6} {:>8} {:>7}{} {}\n", "step", "ms", "predicted", "share",
-                  "GFLOP/s", "GB/s", peaks != nullptr ? "  of roof     " : "", "kernel");
+  std::string text = fmt::format("{:>4} {:>9} {:>9} {:>6} {:>8} {:>7}  of roof      {}\n", "step",
+                                 "ms", "predicted", "share", "GFLOP/s", "GB/s", "kernel");
   for (size_t i : order) {
     const LayerTime& layer = profile.layers[i];
     double seconds = std::max(layer.seconds, 1e-9);
-    std::string of_roof;
-    if (peaks != nullptr) {
-      const Roof roof = roof_of(*peaks, layer.work, profile.constant_bytes);
-      of_roof = fmt::format(" {:>4.0f}% {:<8}", 100 * roof.seconds / seconds, roof.bound);
-    }
-    text += fmt::format("{:>4} {:>9.4f} {:>9.4f} {:>5.1f}% {:>8.1f} {:>7.1f}{} {}  {}\n", i,
-                        1e3 * layer.seconds, 1e3 * layer.predicted_seconds,
-                        100 * layer.seconds / total, 1e-9 * layer.flops / seconds,
-                        1e-9 * layer.bytes / seconds, of_roof, layer.name, layer.what);
+    const Roof roof = roof_of(peaks, layer.work, profile.constant_bytes);
+    text += fmt::format(
+        "{:>4} {:>9.4f} {:>9.4f} {:>5.1f}% {:>8.1f} {:>7.1f} {:>4.0f}% {:<8} {}  {}\n", i,
+        1e3 * layer.seconds, 1e3 * layer.predicted_seconds, 100 * layer.seconds / total,
+        1e-9 * layer.flops / seconds, 1e-9 * layer.bytes / seconds, 100 * roof.seconds / seconds,
+        roof.bound, layer.name, layer.what);
   }
   text +=
       fmt::format("{} steps {:.3f} ms, predicted {:.3f} ms, a run {:.3f} ms", profile.layers.size(),
                   1e3 * total, 1e3 * predicted, 1e3 * median(profile.whole_runs));
-  if (peaks != nullptr) {
-    text += fmt::format(", roofline {:.3f} ms at {:.0f} GFLOP/s", 1e3 * bound,
-                        1e-9 * peaks->flops_per_second);
-    for (const auto& [unit, operations] : peaks->unit_operations_per_second)
-      text += fmt::format(", {} {:.0f}", unit, 1e-9 * operations);
-    for (const MemoryLevel& level : peaks->levels)
-      text += fmt::format(", {} {:.1f} GB/s", level.name, 1e-9 * level.bytes_per_second);
-  }
+  text += fmt::format(", roofline {:.3f} ms at {:.0f} GFLOP/s", 1e3 * bound,
+                      1e-9 * peaks.flops_per_second);
+  for (const auto& [unit, operations] : peaks.unit_operations_per_second)
+    text += fmt::format(", {} {:.0f}", unit, 1e-9 * operations);
+  for (const MemoryLevel& level : peaks.levels)
+    text += fmt::format(", {} {:.1f} GB/s", level.name, 1e-9 * level.bytes_per_second);
   return text + "\n";
-}
-
-json chrome_trace(const Profile& profile) {
-  json events = json::array();
-  double now = 0;
-  for (size_t s = 0; s < profile.layers.size(); ++s) {
-    const LayerTime& layer = profile.layers[s];
-    double microseconds = 1e6 * profile.runs.back()[s];
-    json event = {{"ph", "X"},          {"pid", 1},
-                  {"tid", 1},           {"ts", now},
-                  {"name", layer.name}, {"cat", layer.target.empty() ? "conversion" : layer.target},
-                  {"dur", microseconds}};
-    event["args"] = {{"what", layer.what},
-                     {"predicted_us", 1e6 * layer.predicted_seconds},
-                     {"flops", layer.flops},
-                     {"bytes", layer.bytes}};
-    events.push_back(std::move(event));
-    now += microseconds;
-  }
-  return {{"displayTimeUnit", "ms"}, {"traceEvents", events}};
 }
 
 }  // namespace collage

@@ -1,8 +1,6 @@
-// Where the time of one inference goes: every step of a plan timed inside whole runs, as a table
-// and as a Chrome trace (the format that chrome://tracing and Perfetto open).
+// Where the time of one inference goes: every step of a plan timed inside whole runs, as a table.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -32,11 +30,7 @@ struct Profile {
 Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const Tensor> inputs,
                                int runs);
 
-// A line a layer, the slowest first, with its share; against `peaks` where given.
-std::string layers_table(const Profile& profile, const MachinePeaks* peaks = nullptr);
-
-// Trace events of the last profiled run: one complete event ("ph": "X") a layer, times in
-// microseconds.
-nlohmann::json chrome_trace(const Profile& profile);
+// A line a layer, the slowest first, with its share and the part of its time that `peaks` explain.
+std::string layers_table(const Profile& profile, const MachinePeaks& peaks);
 
 }  // namespace collage

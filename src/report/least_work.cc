@@ -62,17 +62,8 @@ Met met_along(const Window& window, size_t dim, int64_t extent, int64_t position
   return met;
 }
 
-// The side of Winograd's tiles of the result in a variant's name; 0: it is another algorithm.
-int winograd_side(const Variant& variant) {
-  constexpr std::string_view kName = "winograd";
-  const size_t at = variant.name.find(kName);
-  if (at == std::string::npos) return 0;
-  const size_t digit = at + kName.size();
-  return digit < variant.name.size() ? variant.name[digit] - '0' : 0;
-}
-
 // The part of a convolution's counted multiplications that has to be made.
-double needed_share(const CallNode& conv, const Variant& variant) {
+double needed_share(const CallNode& conv) {
   const Window window = window_of(conv);
   const Shape& data = conv.args[0]->tensor_type().shape;
   const Shape& result = conv.type().tensor().shape;
@@ -80,7 +71,6 @@ double needed_share(const CallNode& conv, const Variant& variant) {
   std::optional<Ints> repeats;
   if (image != nullptr && image->op != nullptr && image->op->name.starts_with("image.resize"))
     repeats = repeat_factors(*image);
-  const int side = winograd_side(variant);
   double share = 1;
   for (size_t dim = 0; dim < window.rank(); ++dim) {
     // Transposed, each pixel of the data meets the taps that lead into the result.
@@ -88,28 +78,10 @@ double needed_share(const CallNode& conv, const Variant& variant) {
     const Shape& coarse = is_transposed(conv) ? data : result;
     const Met met =
         met_along(window, dim, fine[2 + dim], coarse[2 + dim], repeats ? (*repeats)[dim] : 1);
-    double of_dim = static_cast<double>(met.products) /
-                    static_cast<double>(coarse[2 + dim] * window.kernel[dim]);
-    const bool transformed = side > 0 && window.kernel[dim] == 3 && dim + 2 >= window.rank();
-    if (transformed) of_dim = std::min(of_dim, (side + 2.0) / (3.0 * side));
-    share *= of_dim;
+    share *= static_cast<double>(met.products) /
+             static_cast<double>(coarse[2 + dim] * window.kernel[dim]);
   }
   return share;
-}
-
-// How often a float32 multiplication is made of those of parts: N in "bf16xN".
-double products_of(const Variant& variant) {
-  const size_t at = variant.name.find("bf16x");
-  if (at == std::string::npos || at + 5 >= variant.name.size()) return 1;
-  return std::max(1, variant.name[at + 5] - '0');
-}
-
-std::string unit_of(const Variant& variant, bool quantised) {
-  if (quantised) return "int8";
-  if (variant.name.find("bf16 weights") != std::string::npos) return "float32";  // widened first
-  if (variant.name.find("bf16") != std::string::npos) return "bfloat16";
-  if (variant.name.find("int16") != std::string::npos) return "int16";
-  return variant.lowered ? "any" : "float32";
 }
 
 // The part of attention's scores that are not hidden: query i sees keys 0 to i.
@@ -123,17 +95,20 @@ double seen_share(const CallNode& attention) {
   return seen / (static_cast<double>(tq) * static_cast<double>(tk));
 }
 
-double operations_of(const CallNode& call, const Expr& expr, const Variant& variant, bool vectors) {
+double operations_of(const CallNode& call, const Expr& expr, const Work& stated, bool vectors) {
   // What moves data computes nothing; what is not a product is computed by the vector units.
   if (call.op->kind == FusionKind::kInjective || call.op->is_view) return 0;
   const bool product = call.op->name == "nn.attention" || is_convolution(call) ||
                        is_quantised(call) || call.op->name == "nn.dense" ||
                        call.op->name == "nn.matmul" || call.op->name == "nn.batch_matmul";
   if (!product) return vectors ? call_flops(expr) : 0;
-  double share = 1;
-  if (is_convolution(call)) share = needed_share(call, variant);
-  if (call.op->name == "nn.attention") share = seen_share(call);
-  return share * products_of(variant) * call_flops(expr);
+  // An algorithm that makes fewer multiplications transforms what lies in the padding too.
+  const double fewer = std::min(1.0, stated.multiplications),
+               more = std::max(1.0, stated.multiplications);
+  double share = fewer;
+  if (is_convolution(call)) share = std::min(share, needed_share(call));
+  if (call.op->name == "nn.attention") share *= seen_share(call);
+  return share * more * call_flops(expr);
 }
 
 // Bytes of `data` that a call reads.
@@ -180,18 +155,19 @@ LeastWork least_work(const Function& function, const Variant& variant) {
   const Result<Function> inlined = inline_calls(function);
   const Function& flat = inlined ? *inlined : function;
   const std::vector<Expr> nodes = post_order(flat->body);
-  work.unit = unit_of(variant, std::any_of(nodes.begin(), nodes.end(), [](const Expr& expr) {
-                        const auto* call = as<CallNode>(expr);
-                        return call != nullptr && call->op != nullptr && is_quantised(*call);
-                      }));
+  const bool quantised = std::any_of(nodes.begin(), nodes.end(), [](const Expr& expr) {
+    const auto* call = as<CallNode>(expr);
+    return call != nullptr && call->op != nullptr && is_quantised(*call);
+  });
+  work.unit = quantised ? "int8" : variant.work.unit;
   Consumers consumers;
   for (const Expr& expr : nodes) {
     for (const Expr& input : expr_inputs(expr)) consumers[input.get()].push_back(expr);
     const auto* call = as<CallNode>(expr);
     if (call != nullptr && call->op != nullptr)
-      work.operations += operations_of(*call, expr, variant, work.unit == "float32");
+      work.operations += operations_of(*call, expr, variant.work, work.unit == "float32");
   }
-  if (variant.name == "in place") return work;
+  if (variant.work.in_place) return work;
   for (size_t i = 0; i < flat->params.size(); ++i) {
     const TensorType& type = flat->params[i]->tensor_type();
     work.activations +=
@@ -203,9 +179,8 @@ LeastWork least_work(const Function& function, const Variant& variant) {
   for (const Expr& expr : nodes) {
     if (expr->kind() != ExprKind::kConstant) continue;
     const double bytes = read_bytes(expr, consumers, flat->body);
-    // A kernel that rounds may keep its weights in two bytes.
-    const bool halved = variant.lowered && expr->tensor_type().dtype == DType::kFloat32;
-    work.constants += halved ? bytes / 2 : bytes;
+    const bool real = expr->tensor_type().dtype == DType::kFloat32;
+    work.constants += real ? variant.work.constants * bytes : bytes;
   }
   return work;
 }

@@ -1,13 +1,13 @@
 // The least that a kernel has to do, whoever computes it: what its time is held against the
 // machine's peaks with (report/roofline.h). Not what is counted as its work (OpDef::flops), which
-// is the same for every algorithm, but what is left of that where the algorithm is known:
+// is the same for every algorithm, but what is left of that, by what the variant states
+// (Variant::work):
 //
 // - taps of a convolution that only see padding, or that see one pixel of a smaller image which was
 //   enlarged, need no multiplication of their own; nor do scores that a causal mask hides;
-// - Winograd ("winograd4", "winograd2" in a variant's name: the side of a tile of the result)
-//   multiplies (m+2)^2 times where m^2 results take 9 m^2;
-// - sums of products of bfloat16 parts ("bf16x3") multiply several times, by another unit;
-// - a gather or a slice reads what it gives, a window with gaps what it sees, a kernel "in place"
+// - Winograd multiplies (m+2)^2 times where m^2 results take 9 m^2;
+// - sums of products of bfloat16 parts multiply several times, by another unit;
+// - a gather or a slice reads what it gives, a window with gaps what it sees, a kernel in place
 //   nothing.
 #pragma once
 

@@ -12,7 +12,7 @@
 #include "backend/backend.h"
 #include "base/cache_sizes.h"
 #include "base/stopwatch.h"
-#include "machine/peak_loops.h"
+#include "measure/peak_loops.h"
 #include "report/roofline.h"
 #include "runtime/huge_pages.h"
 
@@ -56,7 +56,7 @@ double operations_per_second(ThreadTeam& team, const ArithmeticLoop& loop) {
 double probed_operations(ThreadTeam& team) {
   double best = 0;
   for (const Backend* backend : all_backends()) {
-    const std::optional<PeakProbe> probe = backend->peak_probe({backend->name(), {}, {}});
+    const std::optional<PeakProbe> probe = backend->traits().peak_probe;
     if (!probe) continue;
     const double seconds = best_seconds(team, [&](int) { probe->run(kProbeRounds); });
     best = std::max(best, probe->flops_per_round * kProbeRounds * team.size() / seconds);

@@ -1,7 +1,7 @@
 #include "report/read_report.h"
 
 #include "base/files.h"
-#include "cost/task.h"
+#include "measure/task.h"
 #include "report/embedded.h"
 #include "report/json_schema.h"
 

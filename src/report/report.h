@@ -19,8 +19,6 @@ struct RunFacts {
   std::vector<double> samples;  // seconds of single inferences, empty when nothing was run
   int threads = 0;
   double compile_seconds = 0;  // everything before the first inference, import included
-  // The kernels timed in the plan between the samples, and switches between thread pools.
-  std::optional<double> fresh_in_situ_seconds;
   struct Verification {
     double max_abs = 0, max_rel = 0;
     bool within = true;
@@ -29,9 +27,10 @@ struct RunFacts {
   std::optional<Verification> verification;
   // Of this program's outputs from another runtime's, on the same inputs.
   struct OutputDifference {
-    double max_abs = 0, max_rel = 0;  // largest |a-b|, and as a part of the largest of the values like b
-    bool within = true;               // what verify allows
-    std::string reason;               // of the first element that is not; empty when within
+    double max_abs = 0,
+           max_rel = 0;  // largest |a-b|, and as a part of the largest of the values like b
+    bool within = true;  // what verify allows
+    std::string reason;  // of the first element that is not; empty when within
   };
   struct Peer {
     std::string version;
@@ -69,13 +68,6 @@ struct RunFacts {
     std::map<std::string, PeerThroughput> peers;
   };
   std::optional<Throughput> throughput;
-  // The same model at several batch sizes; all else here is of the last, whose size is `batch`.
-  struct Batch {
-    int64_t size = 0;
-    std::vector<double> samples;  // seconds of single inferences of the whole batch
-  };
-  std::vector<Batch> batches;
-  int64_t batch = 0;  // 0: nobody set it
   // The steps of one run with their seconds, in order.
   std::vector<std::pair<std::string, double>> timeline;
   std::optional<MachinePeaks> peaks;

@@ -28,7 +28,7 @@ std::string refused_for_deaths(const CostCounts& counts) {
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, words);
   if (text.empty()) return text;
   return "refused kernels: " + text +
-         " (collage explain says which; collage db prune --refused has them tried again)";
+         " (collage explain says which; collage db prune refused has them tried again)";
 }
 
 namespace {
@@ -65,15 +65,12 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
                        : "\npredicted " + milliseconds(report.predicted_seconds);
   if (!report.light)
     text += fmt::format(
-        " ({}{})",
-        report.exact ? "exact search" : "search within " + percent_text(report.gap),
+        " ({}{})", report.exact ? "exact search" : "search within " + percent_text(report.gap),
         report.truncated > 0 ? fmt::format(", {} candidates truncated", report.truncated) : "");
   if (!report.light) text += ", isolated costs " + milliseconds(report.isolated_seconds);
   if (report.overlap_seconds > 0)
     text += ", " + milliseconds(report.overlap_seconds) + " of them side by side";
   if (report.in_situ_ratio > 0) text += ", in situ " + milliseconds(report.in_situ_seconds);
-  if (facts.fresh_in_situ_seconds)
-    text += fmt::format(", {} just now", milliseconds(*facts.fresh_in_situ_seconds));
   double latency = 0;
   if (!facts.samples.empty()) {
     latency = median(facts.samples);

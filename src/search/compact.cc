@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
-#include <unordered_map>
+#include <tuple>
 
 namespace collage {
 
@@ -32,15 +31,13 @@ namespace {
 
 class Builder {
  public:
-  Builder(const SearchProblem& problem, const std::vector<bool>& allowed)
-      : problem_(problem), graph_(*problem.graph), allowed_(allowed) {}
+  explicit Builder(const SearchProblem& problem) : problem_(problem), graph_(*problem.graph) {}
 
   Result<CompactProblem> run() {
     result_.problem = &problem_;
     number_nodes();
     number_groups();
-    for (size_t c = 0; c < problem_.candidates.size(); ++c)
-      if (allowed_.empty() || allowed_[c]) add_candidate(c);
+    for (size_t c = 0; c < problem_.candidates.size(); ++c) add_candidate(c);
     finish_columns();
     TRY(check_covered());
     for (Group& group : result_.groups) fill_conversions(group);
@@ -87,7 +84,7 @@ class Builder {
     if (!problem_.passing_encodings) return;
     const TensorType type = type_of(group.tensor);
     for (const Encoding& encoding : problem_.passing_encodings(type))
-      if (!(encoding == plain_encoding(type)) && group.forms.size() < kMaxForms)
+      if (!(encoding == plain_encoding(type)))
         group.forms.push_back({group.tensor, encoding, encoding.is_linear(type.dtype)});
   }
 
@@ -135,8 +132,7 @@ class Builder {
     }
   }
 
-  // False when the group has too many forms already.
-  bool add_use(std::vector<Use>& uses, TensorRef tensor, TensorRef root, const Encoding& encoding) {
+  void add_use(std::vector<Use>& uses, TensorRef tensor, TensorRef root, const Encoding& encoding) {
     uint32_t index = group_of(root);
     Group& group = result_.groups[index];
     uint32_t form = 0;
@@ -147,14 +143,10 @@ class Builder {
         return f.tensor == tensor && f.encoding == encoding;
       });
       form = static_cast<uint32_t>(it - group.forms.begin());
-      if (it == group.forms.end()) {
-        if (group.forms.size() == kMaxForms) return false;
-        group.forms.push_back({tensor, encoding, shared});
-      }
+      if (it == group.forms.end()) group.forms.push_back({tensor, encoding, shared});
     }
     Use use{index, form};
     if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
-    return true;
   }
 
   void add_candidate(size_t c) {
@@ -183,6 +175,9 @@ class Builder {
     });
     for (TensorRef root : output_roots)
       if (!sub_graph.inside().contains(root.node)) return;  // gives a view of what it takes
+    const uint32_t kernel =
+        kernels_.try_emplace({nodes, costs.candidate->spec->target}, uint32_t(kernels_.size()))
+            .first->second;
     for (size_t v = 0; v < costs.variants.size(); ++v) {
       const VariantCost& variant = costs.variants[v];
       if (variant.variant.inputs.size() != inputs.size() ||
@@ -190,18 +185,15 @@ class Builder {
         continue;  // does not fit the candidate
       Column column;
       column.nodes = nodes;
-      bool ok = true;
       for (size_t k = 0; k < inputs.size(); ++k)
-        ok = ok && add_use(column.inputs, inputs[k], input_roots[k], variant.variant.inputs[k]);
+        add_use(column.inputs, inputs[k], input_roots[k], variant.variant.inputs[k]);
       for (size_t k = 0; k < outputs.size(); ++k)
-        ok = ok && add_use(column.outputs, outputs[k], output_roots[k], variant.variant.outputs[k]);
-      result_.complete = result_.complete && ok;
-      if (!ok) continue;
+        add_use(column.outputs, outputs[k], output_roots[k], variant.variant.outputs[k]);
       std::sort(column.inputs.begin(), column.inputs.end());
       std::sort(column.outputs.begin(), column.outputs.end());
       column.cost = variant.seconds + problem_.launch_penalty;
-      column.choices = {{c, v}};
-      column.choice_costs = {column.cost};
+      column.choice = {c, v};
+      column.kernel = kernel;
       result_.columns.push_back(std::move(column));
     }
   }
@@ -209,21 +201,15 @@ class Builder {
   // Merges columns of equal effect and finds where each input is read.
   void finish_columns() {
     std::vector<Column>& columns = result_.columns;
-    auto effect = [](const Column& c) { return std::tie(c.nodes, c.inputs, c.outputs); };
+    auto effect = [](const Column& c) { return std::tie(c.nodes, c.inputs, c.outputs, c.kernel); };
     std::stable_sort(columns.begin(), columns.end(), [&](const Column& a, const Column& b) {
       if (effect(a) != effect(b)) return effect(a) < effect(b);
       return a.cost < b.cost;
     });
-    std::vector<Column> merged;
-    for (Column& column : columns) {
-      if (!merged.empty() && effect(merged.back()) == effect(column)) {
-        merged.back().choices.push_back(column.choices[0]);
-        merged.back().choice_costs.push_back(column.cost);
-      } else {
-        merged.push_back(std::move(column));
-      }
-    }
-    columns = std::move(merged);
+    columns.erase(
+        std::unique(columns.begin(), columns.end(),
+                    [&](const Column& a, const Column& b) { return effect(a) == effect(b); }),
+        columns.end());
     for (Column& column : columns)
       for (const Use& use : column.inputs) {
         const std::vector<uint32_t>& readers = result_.groups[use.group].readers;
@@ -255,48 +241,27 @@ class Builder {
   }
 
   void fill_conversions(Group& group) const {
-    size_t n = group.forms.size();
-    group.cost.assign(n * n, kInfinity);
-    group.next.assign(n * n, 0);
-    auto direct = [&](const Form& from, const Form& to) {
-      return problem_.conversion_cost(type_of(converted_tensor(from, to)), from.encoding,
-                                      to.encoding) +
-             problem_.launch_penalty;
-    };
+    const size_t n = group.forms.size();
+    group.conversions.assign(n * n, std::numeric_limits<double>::infinity());
     for (size_t i = 0; i < n; ++i)
       for (size_t j = 0; j < n; ++j) {
-        group.next[i * n + j] = static_cast<uint8_t>(j);
         const Form &from = group.forms[i], &to = group.forms[j];
-        if (i == j) {
-          group.cost[i * n + j] = 0;
-        } else if (from.shared || to.shared || from.tensor == to.tensor) {
-          group.cost[i * n + j] = direct(from, to);
-        }
+        if (i != j && (from.shared || to.shared || from.tensor == to.tensor))
+          group.conversions[i * n + j] = problem_.conversion_cost(
+              type_of(converted_tensor(from, to)), from.encoding, to.encoding);
       }
-    for (size_t k = 0; k < n; ++k)
-      for (size_t i = 0; i < n; ++i)
-        for (size_t j = 0; j < n; ++j) {
-          double through = group.cost[i * n + k] + group.cost[k * n + j];
-          if (through < group.cost[i * n + j]) {
-            group.cost[i * n + j] = through;
-            group.next[i * n + j] = group.next[i * n + k];
-          }
-        }
   }
 
   const SearchProblem& problem_;
   const DataflowGraph& graph_;
-  const std::vector<bool>& allowed_;
   CompactProblem result_;
   std::vector<int32_t> node_of_;
   std::map<TensorRef, uint32_t> group_of_;
+  std::map<std::pair<std::vector<uint32_t>, Target>, uint32_t> kernels_;
 };
 
 }  // namespace
 
-Result<CompactProblem> make_compact(const SearchProblem& problem,
-                                    const std::vector<bool>& allowed) {
-  return Builder(problem, allowed).run();
-}
+Result<CompactProblem> make_compact(const SearchProblem& problem) { return Builder(problem).run(); }
 
 }  // namespace collage::search

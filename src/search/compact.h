@@ -1,12 +1,12 @@
-// CompactProblem: a SearchProblem as dense integers, what the bound and the scan work on.
+// CompactProblem: a SearchProblem as dense integers, which cover_program.h makes an integer program
+// of.
 //
 // Nodes are the operator calls that need a kernel, numbered in dataflow order. A group is a tensor
 // together with all views of it: they share memory as long as it is row-major. A group's forms are
 // the encodings in which it may exist: form 0 is plain (of the tensor and of its views alike), and
 // so are those that are row-major on another device; others are one tensor of the group in another
-// encoding. A column is one way to cover some nodes: a
-// candidate with the forms it takes and gives; candidates and variants with equal nodes and forms
-// share a column and the cheapest counts.
+// encoding. A column is one way to cover some nodes: a candidate with the forms it takes and gives.
+// Variants of one target with equal nodes and forms share a column, and the cheapest counts.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,6 @@
 #include "search/cover.h"
 
 namespace collage::search {
-
-using FormMask = uint32_t;  // a set of forms of one group
-constexpr size_t kMaxForms = 32;
 
 struct Form {
   TensorRef tensor;
@@ -38,14 +35,13 @@ struct Use {
 };
 
 struct Group {
-  TensorRef tensor;           // the one that a call or parameter gives; the rest are views of it
-  int32_t root = -1;          // the node that gives it; -1: a parameter (or constant)
-  bool is_result = false;     // its plain form is wanted in the end
-  std::vector<Form> forms;    // forms[0] is plain
-  std::vector<double> cost;   // forms × forms: cheapest way from one form to another
-  std::vector<uint8_t> next;  // forms × forms: the first form on that way
-  std::vector<uint32_t> readers;  // nodes that read it (or a view of it), ascending
-  double convert(uint32_t from, uint32_t to) const { return cost[from * forms.size() + to]; }
+  TensorRef tensor;         // the one that a call or parameter gives; the rest are views of it
+  int32_t root = -1;        // the node that gives it; -1: a parameter (or constant)
+  bool is_result = false;   // its plain form is wanted in the end
+  std::vector<Form> forms;  // forms[0] is plain
+  std::vector<double> conversions;  // forms × forms: seconds without the launch, or infinity
+  std::vector<uint32_t> readers;    // nodes that read it (or a view of it), ascending
+  double conversion(size_t from, size_t to) const { return conversions[from * forms.size() + to]; }
 };
 
 struct Column {
@@ -53,9 +49,11 @@ struct Column {
   std::vector<Use> inputs;        // each once
   std::vector<uint32_t> readers;  // for each input, the first of the nodes that reads the group
   std::vector<Use> outputs;
-  double cost = 0;                    // of the cheapest choice, launch included
-  std::vector<ChosenKernel> choices;  // cheapest first
-  std::vector<double> choice_costs;
+  double cost = 0;  // launch included
+  ChosenKernel choice;
+  // Columns with equal nodes of equal targets have the same number: two covers differ where these
+  // do.
+  uint32_t kernel = 0;
 };
 
 struct CompactProblem {
@@ -63,12 +61,9 @@ struct CompactProblem {
   std::vector<PostDfsIndex> nodes;  // the graph's index of each node
   std::vector<Group> groups;
   std::vector<Column> columns;
-  bool complete = true;  // no variant was left out for want of forms (kMaxForms)
 };
 
-// Leaves out candidates that `allowed` refuses (all allowed when empty), and columns that cost no
-// less than another one with the same effect. Fails when a node is in no column.
-Result<CompactProblem> make_compact(const SearchProblem& problem,
-                                    const std::vector<bool>& allowed = {});
+// Fails when a node is in no column.
+Result<CompactProblem> make_compact(const SearchProblem& problem);
 
 }  // namespace collage::search

@@ -41,9 +41,11 @@ struct SearchCounts {
   size_t searches = 0;  // that were made, those for alternatives among them
   // Of these, ended by the linear program: its solution was a cover that costs what it bounds.
   size_t from_linear_program = 0;
+  size_t branches = 0;  // that the other ones looked at
   SearchCounts& operator+=(const SearchCounts& other) {
     searches += other.searches;
     from_linear_program += other.from_linear_program;
+    branches += other.branches;
     return *this;
   }
 };
@@ -51,11 +53,11 @@ struct SearchCounts {
 struct SearchResult {
   // Cheapest first; they differ in a kernel's nodes or target. Beside the best one they are, within
   // 15%, the best without one of its targets and the best with fewer kernels (what predictions may
-  // be wrong about as a whole), then the best with one of its kernels forbidden.
+  // be wrong about as a whole), then the next best ones, each with a change
+  // of its own.
   std::vector<Cover> covers;
   double lower_bound = 0;  // no cover costs less
   bool exact = false;      // the first cover is proven to be a cheapest one
-  size_t states = 0;       // states expanded
   SearchCounts counts;
   double seconds = 0;  // time the search took
 };

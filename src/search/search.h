@@ -11,8 +11,9 @@ namespace collage {
 
 struct SearchOptions {
   size_t top_k = 8;  // covers wanted
-  // Budget of expanded states (about three microseconds each); beyond it the search is not exact.
-  size_t max_states = 500'000;
+  // Budget of branches where the linear program's solution is no cover; beyond it the search is not
+  // exact.
+  int max_branches = 2'000;
   double max_seconds = 10;  // likewise, for emergencies: results then depend on the machine
 };
 

@@ -12,7 +12,7 @@ namespace {
 constexpr double kLeastPart = 0.05;  // of a cover's time that a branch takes, to be moved
 constexpr double kLeastGain = 0.01;  // of its time, by a move
 constexpr size_t kMostBranches = 8, kMostMoves = 4;
-constexpr size_t kMostStates = 20'000;  // of one search: there are some dozens
+constexpr int kBranchLimit = 100;  // of one search: there are some dozens
 
 using Device = std::pair<std::string, int>;
 
@@ -170,7 +170,7 @@ SearchResult cover_side_by_side(const SearchProblem& problem, Cover cover) {
   if (devices.size() < 2) return result;
   SearchOptions options;
   options.top_k = 1;
-  options.max_states = kMostStates;
+  options.max_branches = kBranchLimit;
   SearchProblem current = problem;
   const std::vector<IndexSet> branches = branches_of(*problem.graph);
   double least = overlapped_seconds(problem, cover);
@@ -185,7 +185,6 @@ SearchResult cover_side_by_side(const SearchProblem& problem, Cover cover) {
         Result<SearchResult> found = search_covers(*tried, options);
         if (!found) continue;
         result.counts += found->counts;
-        result.states += found->states;
         result.seconds += found->seconds;
         const double seconds = overlapped_seconds(problem, found->covers[0]);
         if (seconds >= std::min(most, least)) continue;

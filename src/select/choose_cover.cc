@@ -8,7 +8,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cost/row_values.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "select/cover_timing.h"
 #include "select/prediction.h"
 #include "select/race.h"

@@ -13,7 +13,7 @@
 
 #include "base/progress.h"
 #include "cover/cover_search.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "select/cover_checks.h"
 #include "select/memory_limits.h"
 
@@ -60,7 +60,7 @@ Result<ChosenCover> require(CoverChoice choice);
 struct ChooseOptions {
   int threads = 1;
   std::string source_key;     // identifies the model's structure
-  std::string model_key;      // the same after the targets' rewrites
+  std::string model_key;      // the same with numbers for names of devices
   std::string context;        // what makes timings comparable
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
   double max_error = 0;       // of any cover's outputs, where the user says

@@ -25,7 +25,7 @@ using CoverCheck = CheckRow;
 std::string refusal(const CoverCheck& check, double max_error);
 
 struct CheckedModel {
-  std::string structure;  // identifies it with the targets' rewrites
+  std::string structure;  // identifies it
   std::string context;    // machine and versions
   Function function;      // with the constants
   std::vector<std::string> output_names;

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "runtime/executor.h"
 
 namespace collage {

@@ -18,9 +18,9 @@ Result<std::vector<std::string>> find_culprits(const NamedCover& cover,
     const CostedCandidate& candidate = candidates[cover.kernels[k].candidate];
     const Variant& variant = cover.kernels[k].row().variant;
     const std::string& step = lowered.kernel_names[k];
-    meanings[step] = {lowered.functions[k], variant.effective_rounding()};
+    meanings[step] = {lowered.functions[k], variant.rounding};
     texts[step] = kernel_text(candidate.partition, variant);
-    if (variant.relaxed) relaxed.push_back(texts[step]);
+    if (variant.rounding.limit() == RoundingLimit::kDefault) relaxed.push_back(texts[step]);
   }
   const auto wrong_on = [&](std::span<const ReferenceInputs> all) -> Result<std::string> {
     for (const ReferenceInputs& asked : all) {

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/stopwatch.h"
 #include "cost/row_values.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "select/in_situ_costs.h"
 
 namespace collage {

@@ -11,9 +11,9 @@
 #include <string>
 
 #include "cost/database.h"
-#include "cost/effort.h"
 #include "cover/cover_search.h"
-#include "machine/noise_gate.h"
+#include "measure/effort.h"
+#include "measure/noise_gate.h"
 #include "runtime/executor.h"
 
 namespace collage {

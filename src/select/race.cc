@@ -5,7 +5,7 @@
 #include <numeric>
 #include <span>
 
-#include "cost/blocks.h"
+#include "measure/blocks.h"
 
 namespace collage {
 

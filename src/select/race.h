@@ -1,8 +1,8 @@
 // Which of some programs is fastest, by racing: all that are alive run a block each in turns, and
-// again, the slower half is dropped, with all whose likely interval (cost/blocks.h) lies above the
-// first one's, and so on until two are left, which run until one is surely faster or both have run
-// `blocks`. Blocks that were disturbed do not count. Where not all may be alive at once (memory),
-// they come in groups, and the winner of one takes part in the next.
+// again, the slower half is dropped, with all whose likely interval (measure/blocks.h) lies above
+// the first one's, and so on until two are left, which run until one is surely faster or both have
+// run `blocks`. Blocks that were disturbed do not count. Where not all may be alive at once
+// (memory), they come in groups, and the winner of one takes part in the next.
 //
 // Every figure is relative to the winner of the group over the same rounds, so drift of the machine
 // between rounds and groups does not count. Figures of several groups are a chain of comparisons in
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cost/cost.h"
+#include "measure/cost.h"
 
 namespace collage {
 

@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "cost/blocks.h"
 #include "cover/cover_problem.h"
+#include "measure/blocks.h"
 
 namespace collage {
 
@@ -64,18 +64,18 @@ void find_unsettled(const NamedCover& cover, const std::vector<CostedCandidate>&
     if (inside.empty()) continue;
     const Interval together = likely_sum(inside);
     for (const bool lowered : {false, true}) {
-      // What computes the same nodes on the same target in the same precision was timed in the same
+      // What computes the same nodes on the same target under the same limit was timed in the same
       // moment.
       const bool same_moment = inside.size() == 1 && inside[0]->candidate == c &&
-                               inside[0]->row().variant.lowered == lowered;
+                               inside[0]->row().variant.lowered() == lowered;
       const MeasuredVariant* cheapest = fastest_variant(
           *candidate.costs,
-          [&](const MeasuredVariant& row) { return row.variant.lowered == lowered; });
+          [&](const MeasuredVariant& row) { return row.variant.lowered() == lowered; });
       for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
         const MeasuredVariant& row = candidate.costs->variants[v];
         const Measured* figure = measured(row.cost);
         const bool own = same_moment && v == inside[0]->variant;
-        if (figure == nullptr || row.variant.lowered != lowered || own) continue;
+        if (figure == nullptr || row.variant.lowered() != lowered || own) continue;
         const double low = likely_interval(*figure).low + CoverCharges().launch;
         const bool decides = !same_moment && &row == cheapest && low < together.high;
         if (decides || (is_disturbed(*figure) && low < together.low)) add(c, v);
@@ -102,15 +102,15 @@ std::vector<CandidateVariant> worth_remeasuring(const std::vector<NamedCover>& c
 Result<bool> remeasure(const std::vector<NamedCover>& covers,
                        const std::vector<CostedCandidate>& found,
                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
-                       MeasuredCosts::Precision precision, Progress* progress) {
-  const bool lowered = precision == MeasuredCosts::Precision::kLowered;
+                       RoundingLimit rounding, Progress* progress) {
+  const bool lowered = rounding == RoundingLimit::kAny;
   std::map<const TargetCosts*, std::vector<std::pair<size_t, Cost>>> changed;  // their variants
   std::vector<KernelQuestion> kernels;
   std::vector<CandidateVariant> asked;
   for (const CandidateVariant& row : worth_remeasuring(covers, found)) {
     const CostedCandidate& candidate = found[row.candidate];
     const Variant& variant = candidate.costs->variants[row.variant].variant;
-    if (variant.lowered != lowered) continue;
+    if (variant.lowered() != lowered) continue;
     kernels.push_back({candidate.function, candidate.partition.spec->target, variant});
     asked.push_back(row);
   }

@@ -59,7 +59,7 @@ Result<std::optional<MeasuredVariant>> faster_schedule(const Function& function,
   constexpr std::optional<MeasuredVariant> kNone;
   const Variant like = space.variant(ScheduleSpace::Choice(space.options.size(), 0));
   const MeasuredVariant* fastest = fastest_variant(known, [&](const MeasuredVariant& row) {
-    return !row.variant.lowered && row.variant.inputs == like.inputs &&
+    return !row.variant.lowered() && row.variant.inputs == like.inputs &&
            row.variant.outputs == like.outputs;
   });
   if (fastest == nullptr) return kNone;
@@ -112,8 +112,8 @@ std::map<const TargetCosts*, std::pair<size_t, double>> worth_tuning(
         if (candidate.is_host() || candidate.costs == nullptr ||
             candidate.partition.sub_graph.inside() != nodes)
           continue;
-        const MeasuredVariant* fastest =
-            fastest_variant(*candidate.costs, [](const auto& row) { return !row.variant.lowered; });
+        const MeasuredVariant* fastest = fastest_variant(
+            *candidate.costs, [](const auto& row) { return !row.variant.lowered(); });
         if (fastest == nullptr || seconds_of(*fastest) > kMostBehind * kernel.seconds) continue;
         own.try_emplace(candidate.costs.get(), c, 0).first->second.second += kernel.seconds;
       }

@@ -23,9 +23,6 @@
 #if COLLAGE_WITH_AMX
 #include "backend/amx/amx_backend.h"
 #endif
-#if COLLAGE_WITH_VNNI
-#include "backend/vnni/vnni_backend.h"
-#endif
 #if COLLAGE_WITH_BLAS
 #include "backend/blas/blas_backend.h"
 #endif
@@ -53,9 +50,6 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_AMX
     register_backend(make_amx_backend(), KernelOrigin::kOwn);
-#endif
-#if COLLAGE_WITH_VNNI
-    register_backend(make_vnni_backend(), KernelOrigin::kOwn);
 #endif
 #if COLLAGE_WITH_BLAS
     register_backend(make_blas_backend());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "passes/pipeline.h"
 #include "targets/backends.h"
 
 namespace collage {
@@ -16,15 +15,15 @@ PartitionSpecPtr backend_spec(const Target& target) {
   spec->rule = backend.partition_rule(target);
   spec->target = target;
   spec->compiler = compiler_of(backend);
-  spec->is_host = backend.is_host();
-  spec->merges = backend.prefers_maximal_regions();
+  spec->is_host = backend.traits().is_host;
+  spec->merges = backend.traits().prefers_maximal_regions;
   return spec;
 }
 
 // The host takes what nobody else can, so it is always there.
 void add_host(std::vector<PartitionSpecPtr>& specs) {
   for (Backend* backend : all_backends())
-    if (backend->is_host() &&
+    if (backend->traits().is_host &&
         std::none_of(specs.begin(), specs.end(), [&](const PartitionSpecPtr& spec) {
           return spec->target.kind == backend->name();
         }))
@@ -37,7 +36,7 @@ bool is_among(const std::vector<VirtualDevice>& devices, const VirtualDevice& de
 
 // The target on the first of its backend's devices, where it states none.
 Result<Target> on_own_device(const Backend& backend, Target target) {
-  const std::vector<VirtualDevice> devices = backend.devices();
+  const std::vector<VirtualDevice> devices = backend.traits().devices;
   if (target.device == VirtualDevice() && !devices.empty()) target.device = devices[0];
   if (is_among(devices, target.device)) return target;
   std::string known;
@@ -56,13 +55,13 @@ bool is_among(const DeclaredDevices& declared, const VirtualDevice& device) {
 // On which of its devices a backend is a target where no targets are named: the first, unless it
 // wants to be asked for; where devices are declared, those.
 std::vector<VirtualDevice> devices_to_use(const Backend& backend, const DeclaredDevices& declared) {
-  std::vector<VirtualDevice> result = backend.devices();
+  std::vector<VirtualDevice> result = backend.traits().devices;
   if (declared.list().empty()) {
-    result.resize(backend.by_default() ? std::min<size_t>(result.size(), 1) : 0);
+    result.resize(backend.traits().by_default ? std::min<size_t>(result.size(), 1) : 0);
     return result;
   }
   std::erase_if(result, [&](const VirtualDevice& device) {
-    const bool wants = backend.by_default() || !is_host_memory(device);
+    const bool wants = backend.traits().by_default || !is_host_memory(device);
     return !wants || !device.memory_scope.empty() || !is_among(declared, device);
   });
   return result;
@@ -79,7 +78,7 @@ Status check_declared(const DeclaredDevices& declared, const std::vector<Target>
   for (const DeclaredDevice& one : declared.list()) {
     const VirtualDevice device{one.kind, one.id, ""};
     if (std::none_of(backends.begin(), backends.end(), [&](const Backend* backend) {
-          return backend->available().ok() && is_among(backend->devices(), device);
+          return backend->available().ok() && is_among(backend->traits().devices, device);
         }))
       return error(ErrorCode::kUnavailable, "no backend offers the device {} here",
                    device_text(device));
@@ -198,7 +197,6 @@ Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) co
 
 Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
                                                      const TargetConstraints& constraints,
-                                                     bool lowering,
                                                      const DeclaredDevices& declared) {
   register_all();
   std::vector<Target> targets;
@@ -217,8 +215,6 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
     Status available = backend->available();
     if (!available.ok())
       return error(ErrorCode::kUnavailable, "target '{}': {}", text, available.message());
-    if (backend->only_lowers() && !lowering)
-      return usage_error("target '{}' rounds more than float32 does: it needs --max-error", text);
     target = TRY(
         on_own_device(*backend, std::move(target)).with_context(fmt::format("target '{}'", text)));
     if (std::find(targets.begin(), targets.end(), target) == targets.end())
@@ -226,7 +222,6 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
   }
   if (requested.empty())
     for (Backend* backend : all_backends()) {
-      if (backend->only_lowers() && !lowering) continue;
       // A backend's library may be loaded to see whether it is available: of those in use alone.
       const std::vector<VirtualDevice> devices = devices_to_use(*backend, declared);
       if (devices.empty() || !backend->available().ok()) continue;
@@ -236,8 +231,8 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
   std::erase_if(targets, [&](const Target& target) { return constraints.excludes(target); });
   std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {
     Backend *x = find_backend(a.kind), *y = find_backend(b.kind);
-    if (x->is_host() != y->is_host()) return y->is_host();
-    return x->priority() < y->priority();
+    if (x->traits().is_host != y->traits().is_host) return y->traits().is_host;
+    return x->traits().priority < y->traits().priority;
   });
   std::vector<PartitionSpecPtr> specs;
   for (const Target& target : targets) specs.push_back(backend_spec(target));
@@ -249,16 +244,6 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
 Result<DeclaredDevices> parse_devices_flag(const std::string& text) {
   if (text.empty()) return DeclaredDevices();
   return DeclaredDevices::parse(text).with_context("--devices " + text);
-}
-
-Result<Module> rewritten_for(std::span<const PartitionSpecPtr> specs, Module module) {
-  for (const PartitionSpecPtr& spec : specs) {
-    std::vector<Pass> passes = find_backend(spec->target.kind)->rewrites(spec->target);
-    if (passes.empty()) continue;
-    Result<std::vector<PassRecord>> run = Pipeline(std::move(passes)).run(module);
-    if (!run) return std::move(run).status().with_context("rewrites of " + spec->name);
-  }
-  return module;
 }
 
 Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,

@@ -59,17 +59,13 @@ struct TargetConstraints {
 };
 
 // Specs in order of backend priority. The host is always among them, last. kUsage: an unknown name;
-// kUnavailable: one that is missing here. Where nothing may be lowered, backends that have nothing
-// else are left out, and naming them is an error of usage. Where devices are declared all targets
-// are on these: kUsage for one that is not, kUnavailable for a device without a backend.
+// kUnavailable: one that is missing here. Where devices are declared all targets are on these:
+// kUsage for one that is not, kUnavailable for a device without a backend.
 Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
                                                      const TargetConstraints& constraints,
-                                                     bool lowering = false,
                                                      const DeclaredDevices& declared = {});
 // "cpu:0, gpu:0, big=gpu:1" of --devices; none where the text is empty.
 Result<DeclaredDevices> parse_devices_flag(const std::string& text);
-// The module after the rewrites that the targets' backends want before it is partitioned.
-Result<Module> rewritten_for(std::span<const PartitionSpecPtr> specs, Module module);
 // The specs of a configuration, the host besides: each target's backend is its compiler, or else
 // has its name; a target without a rule has its backend's. kUsage: no such backend; mock costs; a
 // device that is not declared, where some are.

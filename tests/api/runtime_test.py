@@ -22,7 +22,7 @@ import command
 import tiny_models
 
 BUILD = os.path.dirname(command.COLLAGE)
-NO_COMPILER = r"Halide|protobuf|Clp|CoinUtils|sqlite|openvino|dnnl|openblas|libcollage\.so"
+NO_COMPILER = r"Halide|protobuf|Clp|Cbc|CoinUtils|sqlite|openvino|dnnl|openblas|libcollage\.so"
 
 
 def call(*arguments, **options):
@@ -45,7 +45,7 @@ class Program:
              "-I", os.path.join(ROOT, "include"), "-L", BUILD, f"-Wl,-rpath,{os.path.abspath(BUILD)}", "-lcollage_runtime")
 
     def compile(self, model, name, *flags):
-        result = command.run(["compile", model, "-o", name, "--threads", "2", "--progress", "none", *flags], self.folder,
+        result = command.run(["compile", model, "-o", name, "--threads", "2", *flags], self.folder,
                              cache=os.path.join(self.folder, "cache"))
         assert result.returncode == 0, result.stderr
         return name

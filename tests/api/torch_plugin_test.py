@@ -60,8 +60,7 @@ class Plugin:
 
     def report(self, folder, *arguments):
         command.COLLAGE = os.path.join(self.prefix, "bin", "collage")
-        result = command.run([*arguments, "--plugin", self.path, "--effort", "fast", "--patience", "0", "--json", "report.json", "--progress",
-                              "none"], folder, cache=self.cache)
+        result = command.run([*arguments, "--plugin", self.path, "--effort", "fast", "--json", "report.json"], folder, cache=self.cache)
         assert result.returncode == 0, result
         with open(os.path.join(folder, "report.json")) as file:
             return json.load(file)

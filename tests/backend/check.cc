@@ -358,6 +358,16 @@ void check_saved(Kernel& kernel, int threads, const BufferSizes& buffers,
   for (size_t& bytes : saved->buffers.outputs) bytes /= 2;
   const bool empty = saved->buffers.outputs == buffers.outputs;
   EXPECT_TRUE(empty || !loader->load(*saved, threads).ok()) << "it would leave its buffers";
+  saved->buffers = buffers;
+  // Compiled code does not check its arguments.
+  const nlohmann::json description = nlohmann::json::parse(saved->description);
+  for (size_t i = 0; description.contains("arguments") && i < description["arguments"].size(); ++i)
+    for (const char* change : {"remove", "replace"}) {
+      const std::string at = "/arguments/" + std::to_string(i);
+      const nlohmann::json one = {{"op", change}, {"path", at}, {"value", {{"number", 1 << 30}}}};
+      saved->description = description.patch(nlohmann::json::array({one})).dump();
+      EXPECT_FALSE(loader->load(*saved, threads).ok()) << saved->description;
+    }
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ void check_nan(const Backend& backend, Kernel& kernel, const Function& function,
   constexpr int64_t kMost = 20000;  // results; of more it takes too long
   const Result<bool> may_lose = may_lose_nan(backend, function);
   ASSERT_TRUE(may_lose.ok()) << may_lose.status().to_string();
-  if (*may_lose || variant.spreads_nan || variant.lowered) return;
+  if (*may_lose || variant.spreads_nan || variant.lowered()) return;
   // Whether a neighbour of weight 0 is read, where an interpolation meets a pixel, rounding
   // decides.
   const auto* call = as<CallNode>(function->body);

@@ -45,9 +45,8 @@ TEST(ExpectClose, ErrorsAreHeldToTheirLimits) {
 // Takes relu alone, and gives what it is asked to.
 class Fake : public Backend {
  public:
-  explicit Fake(float error) : error_(error) {}
-  std::string name() const override { return "fake"; }
-  std::string version() const override { return "1"; }
+  explicit Fake(float error)
+      : Backend("fake", [] { return BackendTraits{.version = "1"}; }), error_(error) {}
   PartitionRulePtr partition_rule(const Target&) const override { return nullptr; }
   Result<std::vector<Variant>> variants(const Function& function, const Target&,
                                         const CompileOptions&) const override {

@@ -34,7 +34,7 @@ class Bench:
         return result.stdout
 
     def model(self, verb, database, *flags, status=0):
-        return self.run(verb, "net.onnx", "--targets", "reference", "--effort", "max", "--progress", "none", "--db", database, *flags,
+        return self.run(verb, "net.onnx", "--targets", "reference", "--effort", "max", "--db", database, *flags,
                         status=status)
 
     def info(self, database="costs.db"):
@@ -56,7 +56,7 @@ def check_info(bench):
 def check_default_place(bench):
     """Without --db it is the one in the cache folder, and --db may stand before the verb."""
     bench.run("db", "info", status=5)
-    bench.run("tune", "net.onnx", "--targets", "reference", "--progress", "none")
+    bench.run("tune", "net.onnx", "--targets", "reference")
     assert "function" in bench.run("db", "info")
     assert "good" in bench.run("db", "--db", "costs.db", "verify")
 
@@ -95,7 +95,7 @@ def check_damaged(bench):
         with sqlite3.connect(file) as database:
             database.execute("UPDATE costs SET value = ?", (damage,))
         assert bench.run("db", "verify", "--db", "costs.db", status=6) == ""
-        arguments = ["run", "net.onnx", "--targets", "reference", "--effort", "max", "--progress", "none", "--db", "costs.db"]
+        arguments = ["run", "net.onnx", "--targets", "reference", "--effort", "max", "--db", "costs.db"]
         result = command.run(arguments, bench.folder, cache=os.path.join(bench.folder, "cache"))
         assert result.returncode == 0, f"{damage[:40]}: exit status {result.returncode}: {result.stderr}"
         assert "rows that were not written here" in result.stderr, f"{damage[:40]}: {result.stderr}"
@@ -107,12 +107,12 @@ def check_prune(bench):
     """What was forgotten is measured again; the rest is not."""
     kept = bench.info()["rows"]
     bench.run("db", "prune", "--db", "costs.db", status=2)  # what to forget is to be said
-    assert bench.run("db", "prune", "--stale", "--db", "costs.db").startswith("0 rows forgotten")
+    assert bench.run("db", "prune", "stale", "--db", "costs.db").startswith("0 rows forgotten")
     assert bench.info()["rows"] == kept
-    assert bench.run("db", "prune", "--kind", "cover", "--db", "costs.db").startswith("1 rows forgotten")
+    assert bench.run("db", "prune", "cover", "--db", "costs.db").startswith("1 rows forgotten")
     bench.model("run", "costs.db", "--frozen-costs", status=8)
     bench.model("run", "costs.db")
-    bench.run("db", "prune", "--all", "--db", "costs.db")
+    bench.run("db", "prune", "all", "--db", "costs.db")
     assert bench.info()["rows"] == {}
 
 

@@ -34,7 +34,7 @@ class Bench(workbench.Bench):
                            **environment)
 
     def refused(self, name, targets, *flags, status, **environment):
-        result = command.run(["run", name, "--plugin", PLUGIN, "--targets", targets, *flags, "--progress", "none"], self.folder,
+        result = command.run(["run", name, "--plugin", PLUGIN, "--targets", targets, *flags], self.folder,
                              cache=self.cache, **environment)
         assert result.returncode == status, result
         assert result.stderr.count("\n") == 1, result.stderr

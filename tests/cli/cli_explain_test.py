@@ -135,10 +135,10 @@ def check_kernel(folder):
 
 def check_why_not(folder):
     """Every target gives an answer: it runs there, it would cost so much, it was refused, or no rule takes it."""
-    report = folder.report("explain", "net.onnx", "--why-not", "reference", "softmax")
+    report = folder.report("explain", "net.onnx", "softmax", "reference")
     kernel = next(k for k in report["kernels"] if any(op["onnx_node"] == "softmax" for op in k["ops"]))
     for target in report["targets"]:
-        said = folder.run("explain", "net.onnx", "--why-not", target, "softmax")
+        said = folder.run("explain", "net.onnx", "softmax", target)
         if target == kernel["target"]:
             assert "does run on" in said, said
         elif target in ("amx", "memory"):
@@ -146,7 +146,7 @@ def check_why_not(folder):
         else:
             assert re.search("could run|refused|no rule of", said), said
             assert "--pin '^(softmax)$=" in said, said
-    assert "not among the targets" in folder.run("explain", "net.onnx", "--why-not", "gpu", "softmax", status=2)
+    assert "not among the targets" in folder.run("explain", "net.onnx", "softmax", "gpu", status=2)
 
 
 def check_report_file(folder):

@@ -21,7 +21,7 @@ import checks
 import command
 import tiny_models
 
-REFERENCE = ("--targets", "reference", "--threads", "1", "--progress", "none")
+REFERENCE = ("--targets", "reference", "--threads", "1")
 
 
 class Folder:

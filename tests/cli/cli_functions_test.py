@@ -45,7 +45,7 @@ def check_measured(bench):
     x = np.random.default_rng(3).standard_normal((6, 16)).astype(np.float32)
     np.save(bench.path("x.npy"), x)
     result = command.run(["run", name, "--plugin", PLUGIN, "--targets", "native", "--effort", "fast", "--inputs", "x=x.npy", "--save-outputs", "out",
-                          "--progress", "none"], bench.folder, cache=bench.cache)
+                          ], bench.folder, cache=bench.cache)
     assert result.returncode == 0, result
     sums = np.cumsum(x, axis=1) * -0.5
     np.testing.assert_allclose(np.load(bench.path("out", "0_y.npy")), np.exp(sums.max(axis=1)), rtol=1e-4)

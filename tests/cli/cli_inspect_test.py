@@ -112,7 +112,7 @@ def check_stages(folder):
 def check_plan_warns(folder):
     """A plan that leaves much to the reference says so in one line and in its report, and one that was asked for it does not."""
     onnx.save(scan_net(), os.path.join(folder, "net.onnx"))
-    run = lambda *flags: command.run(["run", "net.onnx", "--progress", "none", "--json", "run.json", *flags], folder,
+    run = lambda *flags: command.run(["run", "net.onnx", "--json", "run.json", *flags], folder,
                                      cache=os.path.join(folder, "cache"))
     result = run("--targets", "onednn")
     with open(os.path.join(folder, "run.json")) as file:

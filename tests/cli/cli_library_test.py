@@ -22,7 +22,7 @@ import checks
 import command
 import tiny_models
 
-FLAGS = ("--threads", "2", "--progress", "none")
+FLAGS = ("--threads", "2")
 FUNCTIONS = {"create", "run", "free", "error", "input", "output"}
 PROGRAM = """#[version = "0.0.5"]
 program @twice {
@@ -31,6 +31,19 @@ program @twice {
 }
 def @main(%x: Tensor[(3, 40), float32]) {
   nn.relu(@twice(%x))
+}
+"""
+
+JOINED = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 8), float32], %y: Tensor[(3, 8), float32]) {
+  %0 = fn (%p: Tensor[(2, 8), float32], Primitive=1, Target="native") { nn.relu(%p) };
+  %1 = fn (%p: Tensor[(3, 8), float32], Primitive=1, Target="native") { tanh(%p) };
+  %2 = fn (%p: Tensor[(2, 8), float32], %q: Tensor[(3, 8), float32], Primitive=1, Target="memory") { concatenate((%p, %q), axis=0) };
+  %3 = fn (%p: Tensor[(5, 8), float32], Primitive=1, Target="native") { multiply(%p, %p) };
+  %4 = %0(%x);
+  %5 = %1(%y);
+  %6 = %2(%4, %5);
+  %3(%6)
 }
 """
 
@@ -148,6 +161,17 @@ def check_copies(folder):
     assert folder.outputs("libparts.a", "parts", len(expected))[0] == expected
 
 
+def check_joined(folder):
+    """What is computed at its place in a joined tensor lies there in a library too."""
+    tiny_models.write(folder.folder, "joined.relay", JOINED)
+    x, y = random(2, 8), random(3, 8)
+    folder.run("compile", "joined.relay", "--emit", "library", "-o", "libjoined.a", "--targets", "native,memory", "--effort", "fast",
+               *folder.given({"x": x, "y": y}), *FLAGS)
+    found, _ = folder.outputs("libjoined.a", "joined", 1)
+    joined = np.concatenate([np.maximum(x, 0), np.tanh(y)])
+    assert np.allclose(np.frombuffer(found[0], np.float32).reshape(5, 8), joined * joined, atol=1e-6), found
+
+
 def check_constants(folder):
     """Constants of one size are told apart by what they hold."""
     nodes = [helper.make_node("Mul", ["x", "a"], ["ax"]), helper.make_node("Add", ["ax", "b"], ["y"])]
@@ -248,7 +272,7 @@ def check_hooks(_):
     assert len(wanted) > 30 and wanted == has, wanted ^ has
 
 
-CHECKS = (check_net, check_parts, check_copies, check_constants, check_ends, check_indices, check_halves, check_program, check_two, check_refusals, check_hooks)
+CHECKS = (check_net, check_parts, check_copies, check_joined, check_constants, check_ends, check_indices, check_halves, check_program, check_two, check_refusals, check_hooks)
 
 if __name__ == "__main__":
     listed = command.run(["targets"], ".", cache="/nonexistent").stdout

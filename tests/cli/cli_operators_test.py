@@ -58,7 +58,7 @@ def check_interpreted(bench):
     x = generator.standard_normal((6, 16)).astype(np.float32)
     np.save(bench.path("x.npy"), x)
     result = command.run(["run", name, "--plugin", PLUGIN, "--targets", "native", "--effort", "fast", "--inputs", "x=x.npy", "--save-outputs", "out",
-                          "--progress", "none"], bench.folder, cache=bench.cache)
+                          ], bench.folder, cache=bench.cache)
     assert result.returncode == 0, result
     gain, w = tiny_models.weights(16), tiny_models.weights(16, 24, seed=1)
     b = x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 0.25) * gain @ w
@@ -71,7 +71,8 @@ def check_half_precision(bench):
     """In a model of float16 they are computed in float32, as everything is."""
     name = bench.save("half.onnx", tiny_models.in_float16(layer()))
     # Alone: fused, it holds the casts too.
-    report, _ = bench.report("verify", name, "--plugin", PLUGIN, "--targets", "native -fuse-programs=off", "--effort", "fast")
+    tiny_models.write(bench.folder, "alone.json", '{"targets": [{"name": "native", "rule": {"operators": ["tensor_program"]}}]}')
+    report, _ = bench.report("verify", name, "--plugin", PLUGIN, "--config", "alone.json", "--effort", "fast")
     types = {tensor["dtype"] for kernel in report["kernels"] for op in kernel["ops"] if op["op"] == "tensor_program"
              for tensor in kernel["inputs"] + kernel["outputs"]}
     assert types == {"float32"}, types
@@ -91,11 +92,11 @@ def check_refused(bench):
     }
     for name, (made, words) in cases.items():
         bench.save(name, made)
-        result = command.run(["run", name, "--plugin", PLUGIN, "--progress", "none"], bench.folder, cache=bench.cache)
+        result = command.run(["run", name, "--plugin", PLUGIN], bench.folder, cache=bench.cache)
         assert result.returncode == 3 and words in result.stderr and result.stderr.count("\n") == 1, (name, result)
     # Without the plugin the node means nothing.
     bench.save("layer.onnx", layer())
-    result = command.run(["run", "layer.onnx", "--progress", "none"], bench.folder, cache=bench.cache)
+    result = command.run(["run", "layer.onnx"], bench.folder, cache=bench.cache)
     assert result.returncode == 4 and "com.example::SwiGlu" in result.stderr, result
 
 

@@ -69,25 +69,21 @@ def check_every_target(bench):
     np.save(bench.path("image.npy"), image)
     expected = onnxruntime_outputs(bench.path(name), {"image": image})[0]
     for target in re.findall(r"^(\w+) +available", bench.run("targets"), re.MULTILINE):
-        flags, budget = (), 1e-4
-        if target == "vnni":  # has nothing but kernels that round
-            bench.run("run", name, "--targets", target, status=2)
-            flags, budget = ("--max-error", "1e-2"), 1e-2
         # Quiet: what is too narrow for a target the host runs, with a warning.
         report, _ = bench.report("run", name, "--inputs", "image=image.npy", "--targets", f"{target},reference",
-                                 "--save-outputs", target, "-q", *flags)
-        close(bench.outputs(target)["0_scores.npy"], expected, budget)
+                                 "--save-outputs", target, "-q")
+        close(bench.outputs(target)["0_scores.npy"], expected, 1e-4)
         # A target on a device of its own says which.
         assert {k["target"].split()[0] for k in report["kernels"]} <= {target, "reference"}, report["kernels"]
 
 
-def check_seeds(bench):
-    """The same seed gives the same outputs, another seed others."""
+def check_random_inputs(bench):
+    """Inputs that are not given are drawn, the same in every run."""
     name = bench.save("relu.onnx", tiny_models.relu_model((4, 16)))
-    for folder, seed in (("a", "3"), ("b", "3"), ("c", "4")):
-        bench.run("run", name, "--targets", "reference", "--seed", seed, "--save-outputs", folder)
-    a, b, c = (bench.outputs(folder)["0_y.npy"] for folder in "abc")
-    assert np.array_equal(a, b) and not np.array_equal(a, c)
+    for folder in "ab":
+        bench.run("run", name, "--targets", "reference", "--save-outputs", folder)
+    a, b = (bench.outputs(folder)["0_y.npy"] for folder in "ab")
+    assert np.array_equal(a, b) and len(np.unique(a)) > 16
 
 
 def check_verify(bench):
@@ -307,7 +303,7 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_warm, check_every_target, check_seeds, check_verify, check_verify_proves_something,
+CHECKS = (check_run, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_proves_something,
           check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
           check_targets, check_nan, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_tensor_programs)
 

@@ -21,7 +21,7 @@ import command
 import signing_keys
 import tiny_models
 
-COMPILE = ("--targets", "reference", "--threads", "1", "--progress", "none")
+COMPILE = ("--targets", "reference", "--threads", "1")
 
 
 class Folder:
@@ -110,7 +110,7 @@ def check_no_network(bench):
         print("skipped: no network namespace may be made here")
         return
     trace = ("strace", "-f", "-qq", "-o", "trace", "-e", "trace=socket,connect") if shutil.which("strace") else ()
-    environment = {k: v for k, v in os.environ.items() if k not in command.CACHE_VARIABLES} | command.PEERS | {"COLLAGE_CACHE": bench.path("cold")}
+    environment = {k: v for k, v in os.environ.items() if k not in command.CACHE_VARIABLES} | {"COLLAGE_PYTHON": sys.executable} | {"COLLAGE_CACHE": bench.path("cold")}
     asked = re.compile(r"AF_INET|AF_INET6|AF_NETLINK")
     for arguments in (("targets",), ("inspect", "net.onnx"), ("run", "net.onnx", "--threads", "1", "--effort", "fast"),
                       ("verify", "net.onnx", *COMPILE), ("explain", "net.onnx", *COMPILE), ("run", "signed.collage", "--require-signature", "PublicKey"),

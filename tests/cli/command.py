@@ -6,14 +6,13 @@ import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 COLLAGE = os.environ.get("COLLAGE_BIN") or os.path.join(ROOT, "build", "release", "collage")
-PEERS = {"COLLAGE_PYTHON": sys.executable, "COLLAGE_PEERS": os.path.join(ROOT, "bench", "peers", "peer.py")}
 CACHE_VARIABLES = ("COLLAGE_CACHE", "XDG_CACHE_HOME", "HOME")
 
 
 def run(arguments, cwd, cache=None, timeout=600, stdout=subprocess.PIPE, **environment):
     """The finished process. `cache`: COLLAGE_CACHE; without it only the variables in `environment` name a cache."""
     variables = {k: v for k, v in os.environ.items() if k not in CACHE_VARIABLES}
-    variables |= PEERS | ({"COLLAGE_CACHE": cache} if cache else {})
+    variables |= {"COLLAGE_PYTHON": sys.executable} | ({"COLLAGE_CACHE": cache} if cache else {})
     return subprocess.run([COLLAGE, *arguments], cwd=cwd, env=variables | environment, stdin=subprocess.DEVNULL,
                           stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=timeout)
 

@@ -36,7 +36,7 @@ def bits(bench, folder):
 
 def check(name, bench):
     model = generate.generate(name, bench.folder, small=True)[0]
-    bench.run("compile", model, "--emit", "module", "-o", "stated.relay", "--threads", "2", "--effort", "fast", "--patience", "0",
+    bench.run("compile", model, "--emit", "module", "-o", "stated.relay", "--threads", "2", "--effort", "fast",
               "--json", "first.json", "--save-outputs", "first")
     with open(bench.path("first.json")) as file:
         first = json.load(file)

@@ -40,7 +40,7 @@ class Tuning:
     def __init__(self, folder, functions):
         self.folder, self.functions = folder, functions
         onnx.save(many_functions(functions), os.path.join(folder, "many.onnx"))
-        self.flags = ["many.onnx", *TWO_TOOLCHAINS, "--effort", "fast", "--db", "costs.db", "--progress", "none"]
+        self.flags = ["many.onnx", *TWO_TOOLCHAINS, "--effort", "fast", "--db", "costs.db"]
 
     def start(self, verb="tune"):
         environment = {k: v for k, v in os.environ.items() if k not in command.CACHE_VARIABLES}

@@ -30,8 +30,7 @@ class Bench:
 
     def run(self, *arguments, status=0, warned=False, **environment):
         """What it printed. `warned`: whether it warns; None: it may, for what the machine lacks."""
-        result = command.run([*arguments, "--progress", "none"] if arguments[0] != "targets" else arguments, self.folder,
-                             cache=self.cache, **environment)
+        result = command.run(arguments, self.folder, cache=self.cache, **environment)
         assert result.returncode == status, f"exit status {result.returncode}: {result.stderr or result.stdout}"
         assert warned is None or (result.stderr == "") == (status == 0 and not warned), result.stderr
         return result.stdout

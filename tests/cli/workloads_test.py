@@ -48,7 +48,7 @@ def check(name, targets, folder, cache):
         here = os.path.join(folder, str(seed))
         inputs = expected_outputs(path, here, seed)
         result = command.run(["verify", path, *targets, *inputs, "--expect", os.path.join(here, "outputs"),
-                              "--progress", "none", "--patience", "0", "--effort", "fast"], folder, cache=cache)
+                              "--effort", "fast"], folder, cache=cache)
         assert result.returncode == 0, f"exit status {result.returncode}: {result.stderr}{result.stdout}"
         assert result.stderr == "", result.stderr
 

@@ -49,7 +49,7 @@ TEST_P(SavedProgram, GivesTheSameBits) {
   const Backend* backend = find_backend(GetParam());
   if (backend == nullptr || !backend->available().ok()) GTEST_SKIP() << "no " << GetParam();
   options_.targets = {GetParam()};
-  const bool slow = backend->is_host(), partial = backend->name() == "amx";
+  const bool slow = backend->traits().is_host, partial = backend->name() == "amx";
   if (partial) options_.targets.push_back("reference");  // for what it does not take
   for (const char* name : {"mnist", "bert", "mobilenet_v2", "nasrnn"}) {
     if (slow && std::string_view(name) != "mnist") continue;
@@ -69,7 +69,7 @@ TEST_P(SavedProgram, RunsWithOtherThreads) {
   const Backend* backend = find_backend(GetParam());
   if (backend == nullptr || !backend->available().ok()) GTEST_SKIP() << "no " << GetParam();
   options_.targets = {GetParam(), "reference"};
-  const Model model = load(backend->is_host() ? "mnist" : "bert");
+  const Model model = load(backend->traits().is_host ? "mnist" : "bert");
   const fs::path file = folder_ / "threads.collage";
   for (const int chosen : {1, 0}) {
     options_.threads = chosen;

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "backend/compile_kernel.h"
+#include "backend/backend.h"
 #include "backend/offer.h"
 #include "ir/text_printer.h"
 #include "measure/trial.h"
@@ -47,12 +47,9 @@ TEST_P(BackendsGate, AcceptsTheirKernels) {
   for (const auto& [op, function] : smallest_cases()) {
     const auto variants = backend->variants(function, target, options);
     if (!variants.ok() || variants->empty()) continue;
-    MeasureTask task;
-    task.function_text = canonical_text(function);
-    task.options = options;
-    Result<Subject> subject = Subject::of_function(task);
+    Result<Subject> subject = Subject::of_function(canonical_text(function), options);
     ASSERT_TRUE(subject.ok()) << op << ": " << subject.status().to_string();
-    auto kernel = compile_kernel(*backend, subject->function(), variants->front(), target, options);
+    auto kernel = backend->compile(subject->function(), variants->front(), target, options);
     if (!kernel.ok()) continue;
     Result<Trial> trial = try_kernel(std::move(*kernel), variants->front(), *subject, team);
     EXPECT_TRUE(trial.ok()) << op << ": " << trial.status().to_string();
@@ -86,23 +83,20 @@ TEST(ConvolutionsGate, AcceptsEveryVariantWithOutliers) {
       {x}, make_call("nn.conv2d", {x, weights}, {{"padding", Ints{1, 1, 1, 1}}}).value());
   const CompileOptions options{2, ""};
   ThreadTeam team(2);
-  MeasureTask task;
-  task.function_text = canonical_text(function);
-  task.options = options;
-  Subject subject = Subject::of_function(task).value();
+  Subject subject = Subject::of_function(canonical_text(function), options).value();
   int in_tiles = 0;
   for (const char* name : {"native", "onednn"}) {
     Backend* backend = find_backend(name);
     if (backend == nullptr || !backend->available().ok()) continue;
     const Target target{name, {}, {}};
     const std::vector<Variant> variants =
-        offered_variants(*backend, Offer::kFull, subject.function(), target, options).value();
+        offered_variants(*backend, subject.function(), target, options).value();
     for (const Variant& variant : variants) {
-      auto kernel = compile_kernel(*backend, subject.function(), variant, target, options).value();
+      auto kernel = backend->compile(subject.function(), variant, target, options).value();
       ASSERT_TRUE(subject.knows_ends(variant));
       const Result<Trial> trial = try_kernel(std::move(kernel), variant, subject, team);
       EXPECT_TRUE(trial.ok()) << name << " " << variant.name << ": " << trial.status().to_string();
-      in_tiles += variant.effective_rounding().sums > 1;
+      in_tiles += variant.rounding.sums > 1;
     }
   }
   if (find_backend("native") != nullptr) {

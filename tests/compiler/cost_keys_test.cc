@@ -5,15 +5,15 @@
 
 #include "backend/fingerprint.h"
 #include "compiler/fault_backend.h"
-#include "cost/blocks.h"
 #include "cost/measured_costs.h"
 #include "ir/text_printer.h"
+#include "measure/blocks.h"
 
 namespace collage {
 namespace {
 
-constexpr MeasuredCosts::Precision kFull = MeasuredCosts::Precision::kFull;
-constexpr MeasuredCosts::Precision kLowered = MeasuredCosts::Precision::kLowered;
+constexpr RoundingLimit kFull = RoundingLimit::kDefault;
+constexpr RoundingLimit kLowered = RoundingLimit::kAny;
 
 class CostKeys : public ::testing::Test {
  protected:
@@ -28,10 +28,9 @@ class CostKeys : public ::testing::Test {
 
   // How many of the one target's costs somebody with these options would have to measure.
   size_t unknown(const Function& function, const std::string& target,
-                 MeasuredCosts::Precision precision = kFull) {
+                 RoundingLimit rounding = kFull) {
     MeasuredCosts costs(*database_, options_);
-    return costs.count_unknown(canonical_text(function), {Target::parse(target).value()},
-                               precision);
+    return costs.count_unknown(canonical_text(function), {Target::parse(target).value()}, rounding);
   }
 
   std::unique_ptr<CostDatabase> database_ = CostDatabase::in_memory();
@@ -97,7 +96,7 @@ TEST_F(CostKeys, HoldTheBuildOfAllThatJudges) {
   const Keys keys(1, CacheState::kWarm);
   const Target target = Target::parse("faulty").value();
   for (const std::string& context :
-       {keys.function_context(target, false), keys.function_context(target, true),
+       {keys.function_context(target, kFull), keys.function_context(target, kLowered),
         keys.conversion_context({"faulty"}), Keys::quarantine_context("faulty")})
     EXPECT_NE(context.find("\njudged by " + judges_fingerprint()), std::string::npos) << context;
   EXPECT_NE(keys.program_context().find("\nmade and judged by " + programs_fingerprint()),

@@ -19,9 +19,10 @@ using ::testing::ElementsAre;
 // A toolchain with threads of its own.
 class PooledBackend : public Backend {
  public:
-  std::string name() const override { return "pooled"; }
-  std::string version() const override { return "1"; }
-  bool brings_own_threads() const override { return true; }
+  PooledBackend()
+      : Backend("pooled", [] {
+          return BackendTraits{.version = "1", .by_default = false, .brings_own_threads = true};
+        }) {}
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<UnionPartitionRule>("pooled", std::vector<PartitionRulePtr>{});
   }
@@ -33,7 +34,6 @@ class PooledBackend : public Backend {
                                           const CompileOptions&) const override {
     return unsupported("pooled");
   }
-  bool by_default() const override { return false; }
 };
 
 Measured exactly(double seconds) { return {seconds, seconds, seconds, 20}; }

@@ -62,7 +62,7 @@ def @main(%x: Tensor[(4, 8), float32]) {
     options_.targets = {"reference"};
     options_.always_measure = true;
     options_.max_error = 0.01;
-    options_.patience = 0;
+    options_.effort = Effort::kFast;
   }
 
   // The kinds that were damaged.

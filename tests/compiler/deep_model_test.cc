@@ -99,7 +99,6 @@ TEST(DeepModels, CompileByTheMostAccurateCoverWithAWarning) {
   options.targets = {"native"};
   options.threads = 1;
   options.effort = Effort::kFast;
-  options.patience = 0;
   options.always_measure = true;
   options.worker = fs::read_symlink("/proc/self/exe");
   std::ostringstream text;

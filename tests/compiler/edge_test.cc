@@ -24,7 +24,7 @@ def @main(%x: Tensor[(4, 8), float32]) {
     testing::register_all_and_faulty();
     GivenModel::SetUp();
     options_.always_measure = true;
-    options_.patience = 0;
+    options_.effort = Effort::kFast;
     model_.emplace(model_of(given_));
   }
   Result<Program> compiled(const std::string& fault) {
@@ -65,7 +65,6 @@ TEST_F(Edge, OptionsThatMakeNoSenseAreRefused) {
   refused([](ProgramOptions& o) { o.threads = std::numeric_limits<int>::max(); });
   refused([](ProgramOptions& o) { o.threads = -1; });
   for (double value : {kNan, kInfinity, -1.0}) {
-    refused([&](ProgramOptions& o) { o.patience = value; });
     refused([&](ProgramOptions& o) { o.max_error = value; });
   }
   refused([](ProgramOptions& o) { o.exclude = {"nobody:"}; });

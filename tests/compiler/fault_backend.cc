@@ -277,9 +277,7 @@ constexpr char kFast = '3', kFails = '2';  // options of the two decisions
 
 class FaultBackend : public Backend {
  public:
-  std::string name() const override { return "faulty"; }
-  std::string version() const override { return fault_version(); }
-  int priority() const override { return 1; }
+  FaultBackend() : Backend("faulty", [] { return BackendTraits{.version = "1", .priority = 1}; }) {}
   PartitionRulePtr partition_rule(const Target& target) const override {
     if (option(target, "at") == "rule") (void)fault_of(target)({});
     return std::make_shared<OpPredicatePartitionRule>("faulty", [](const CallNode& call) {
@@ -309,9 +307,9 @@ class FaultBackend : public Backend {
       for (const size_t option : choice) name += std::to_string(option);
       return Variant::plain(name, function);
     };
-    space.named = [function](const std::string& name) -> std::optional<Variant> {
-      if (!name.starts_with(kSchedule)) return std::nullopt;
-      return Variant::plain(name, function);
+    space.stated = [function](const std::string& text) -> std::optional<Variant> {
+      if (!text.starts_with(kSchedule)) return std::nullopt;
+      return Variant::plain(text.substr(0, text.find('(')), function);
     };
     return space;
   }
@@ -354,8 +352,7 @@ class FaultBackend : public Backend {
 std::unique_ptr<Backend> make_fault_backend() { return std::make_unique<FaultBackend>(); }
 
 std::string& fault_version() {
-  static std::string version = "1";
-  return version;
+  return const_cast<std::string&>(find_backend("faulty")->traits().version);
 }
 
 std::vector<std::string> fault_names() {

@@ -74,7 +74,6 @@ class Functions : public ::testing::Test {
     ProgramOptions options;
     options.targets = {target};
     options.effort = effort;
-    options.patience = 0;
     options.always_measure = true;
     options.database = folder_ / "costs.db";
     options.worker = fs::read_symlink("/proc/self/exe");

@@ -5,7 +5,6 @@
 #include <random>
 
 #include "backend/backend.h"
-#include "backend/compile_kernel.h"
 #include "base/check.h"
 #include "lower/lowering.h"
 #include "ops/interpreter.h"
@@ -130,8 +129,8 @@ void check(const Function& function, std::mt19937& random, Count& count) {
     if (choice.target.kind == "test")
       return std::shared_ptr<Kernel>(
           std::make_shared<AddOne>(num_elements(kernel->params[0]->tensor_type().shape)));
-    return std::shared_ptr<Kernel>(TRY(compile_kernel(*find_backend(choice.target.kind), kernel,
-                                                      choice.variant, choice.target, {})));
+    return std::shared_ptr<Kernel>(
+        TRY(find_backend(choice.target.kind)->compile(kernel, choice.variant, choice.target, {})));
   };
   Result<LoweredPlan> lowered = lower(graph, choices, {}, options);
   ASSERT_TRUE(lowered.ok()) << lowered.status().to_string();

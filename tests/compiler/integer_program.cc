@@ -1,6 +1,6 @@
 #include "compiler/integer_program.h"
 
-#include <coin/Cbc_C_Interface.h>
+#include <Cbc_C_Interface.h>
 #include <fmt/format.h>
 
 #include <algorithm>

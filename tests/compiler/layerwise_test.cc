@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "backend/compile_kernel.h"
+#include "backend/backend.h"
 #include "compiler/fault_backend.h"
 #include "ir/text_parser.h"
 #include "lower/lowering.h"
@@ -42,8 +42,9 @@ Result<LayerwiseResult> check(const std::vector<std::string>& targets) {
                                const KernelChoice& choice) -> Result<std::shared_ptr<Kernel>> {
     Variant variant = choice.variant;
     if (choice.target.kind == "reference") variant.name = "reference";
-    return std::shared_ptr<Kernel>(TRY(compile_kernel(*find_backend(choice.target.kind), function,
-                                                      variant, choice.target, options.compile)));
+    return std::shared_ptr<Kernel>(
+        TRY(find_backend(choice.target.kind)
+                ->compile(function, variant, choice.target, options.compile)));
   };
   LoweredPlan lowered = TRY(lower(graph, choices, {}, options));
   std::map<std::string, StepMeaning> kernels;

@@ -34,7 +34,6 @@ class LyingPrograms : public ::testing::Test {
     options.always_measure = true;
     options.threads = 1;
     options.effort = Effort::kFast;
-    options.patience = 0;
     options.worker = fs::read_symlink("/proc/self/exe");
     Result<Program> program = Program::compile(model, options);
     EXPECT_TRUE(program.ok()) << lie << ": " << program.status().to_string();

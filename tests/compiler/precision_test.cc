@@ -35,7 +35,7 @@ std::vector<CostedCandidate> candidates_of(const std::vector<Lowered>& kernels) 
     MeasuredVariant full{Variant{"full", {}, {}}, Measured{2e-3, 2e-3, 2e-3, 20}};
     MeasuredVariant lowered{Variant{"lowered", {}, {}},
                             Measured{kernel.seconds, kernel.seconds, kernel.seconds, 20}};
-    lowered.variant.lowered = true;
+    lowered.variant.rounding = rounding::kBFloat16;
     lowered.error = kernel.error;
     costs->variants = {full, lowered};
     const size_t node = candidates.size() + 1;

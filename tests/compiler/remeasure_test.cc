@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cost/blocks.h"
 #include "ir/expr.h"
+#include "measure/blocks.h"
 #include "targets/backends.h"
 
 namespace collage {
@@ -154,7 +154,7 @@ TEST_F(Remeasure, AtTheOtherPrecision) {
   // It was timed at another moment.
   const size_t own = add({1, 2, 3}, {1, 1.2, 1.1, 0.9});
   auto costs = std::make_shared<TargetCosts>(*candidates_[own].costs);
-  for (size_t v : {1, 2}) costs->variants[v].variant.lowered = true;
+  for (size_t v : {1, 2}) costs->variants[v].variant.rounding = rounding::kBFloat16;
   candidates_[own].costs = costs;
   EXPECT_THAT(looks_at({own}), ElementsAre(std::pair(own, 0), std::pair(own, 2)));
 }

@@ -80,8 +80,8 @@ TEST_F(ScheduleTuning, FindsWhatNobodyLists) {
   options_.effort = Effort::kDefault;
   options_.always_measure = false;
   options_.frozen_costs = true;
-  EXPECT_THAT(to_text(report.stated), HasSubstr(report.kernels[0].variant.name));
-  Result<Program> stated = compile(report.stated);
+  EXPECT_THAT(to_text(report.partitioned), HasSubstr(report.kernels[0].variant.name));
+  Result<Program> stated = compile(report.partitioned);
   ASSERT_TRUE(stated.ok()) << stated.status().to_string();
   EXPECT_EQ(stated->impl().report.kernels[0].variant.name, report.kernels[0].variant.name);
 }

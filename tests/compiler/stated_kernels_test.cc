@@ -47,9 +47,9 @@ TEST_F(StatedKernelsTest, CompileAgainToTheSamePlan) {
     options_.targets = targets;
     Result<Program> program = compile(given_);
     ASSERT_TRUE(program.ok()) << program.status().to_string();
-    const std::string text = to_text(program->impl().report.stated);
+    const std::string text = to_text(program->impl().report.partitioned);
     const Module read = parsed(text);
-    EXPECT_TRUE(structural_equal(read, program->impl().report.stated)) << text;
+    EXPECT_TRUE(structural_equal(read, program->impl().report.partitioned)) << text;
     EXPECT_TRUE(verify(read).ok());
     EXPECT_EQ(to_text(read), text);
 
@@ -62,7 +62,7 @@ TEST_F(StatedKernelsTest, CompileAgainToTheSamePlan) {
     options_.frozen_costs = false;
     EXPECT_TRUE(again->impl().report.light);
     EXPECT_EQ(to_json(*again->impl().plan), to_json(*program->impl().plan)) << text;
-    EXPECT_EQ(to_text(again->impl().report.stated), text);
+    EXPECT_EQ(to_text(again->impl().report.partitioned), text);
 
     const std::vector<Tensor> inputs = synthetic_inputs(given_.main(), 1).value();
     const std::vector<Tensor> expected = program->run(inputs).value(),

@@ -12,55 +12,53 @@
 namespace collage {
 namespace {
 
-// Has nothing but lowered variants, and its touching kernels merge.
-class RoundingBackend : public Backend {
+// Takes nothing, and its touching kernels would merge.
+class MergingBackend : public Backend {
  public:
-  std::string name() const override { return "rounding"; }
-  std::string version() const override { return "1"; }
+  MergingBackend()
+      : MergingBackend("merging", [] {
+          return BackendTraits{
+              .version = "1", .by_default = false, .prefers_maximal_regions = true};
+        }) {}
   PartitionRulePtr partition_rule(const Target&) const override {
-    return std::make_shared<UnionPartitionRule>("rounding", std::vector<PartitionRulePtr>{});
+    return std::make_shared<UnionPartitionRule>("merging", std::vector<PartitionRulePtr>{});
   }
-  bool lowers() const override { return true; }
-  bool only_lowers() const override { return true; }
-  bool prefers_maximal_regions() const override { return true; }
   Result<std::vector<Variant>> variants(const Function&, const Target&,
                                         const CompileOptions&) const override {
     return std::vector<Variant>();
   }
   Result<std::unique_ptr<Kernel>> compile(const Function&, const Variant&, const Target&,
                                           const CompileOptions&) const override {
-    return unsupported("rounding");
+    return unsupported("merging");
   }
+
+ protected:
+  MergingBackend(const char* name, BackendTraits (*traits)()) : Backend(name, traits) {}
 };
 
 // On a device with a memory scope, and on another.
-class BackendOfDevices : public RoundingBackend {
+class BackendOfDevices : public MergingBackend {
  public:
-  std::string name() const override { return "devices"; }
-  int priority() const override { return 1; }
-  bool only_lowers() const override { return false; }
-  std::vector<VirtualDevice> devices() const override {
-    return {{"gpu", 0, ""}, {"gpu", 1, ""}, {"gpu", 1, "shared"}};
-  }
+  BackendOfDevices()
+      : MergingBackend("devices", [] {
+          return BackendTraits{.version = "1",
+                               .priority = 1,
+                               .prefers_maximal_regions = true,
+                               .devices = {{"gpu", 0, ""}, {"gpu", 1, ""}, {"gpu", 1, "shared"}}};
+        }) {}
 };
 
-bool has_rounding(const Result<std::vector<PartitionSpecPtr>>& specs) {
-  return specs.ok() && std::any_of(specs->begin(), specs->end(), [](const PartitionSpecPtr& spec) {
-           return spec->target.kind == "rounding";
-         });
-}
-
-void register_rounding() {
+void register_merging_backends() {
   register_all();
-  if (find_backend("rounding") != nullptr) return;
-  register_backend(std::make_unique<RoundingBackend>());
+  if (find_backend("merging") != nullptr) return;
+  register_backend(std::make_unique<MergingBackend>());
   register_backend(std::make_unique<BackendOfDevices>());
 }
 
 TEST(Targets, MergeAsConfiguredElseAsTheirRuleOrBackendDoes) {
-  register_rounding();
+  register_merging_backends();
   auto merges = [](const std::string& keys) {
-    auto config = parse_config(R"({"targets": [{"name": "rounding")" + keys + "}]}", "F");
+    auto config = parse_config(R"({"targets": [{"name": "merging")" + keys + "}]}", "F");
     EXPECT_TRUE(config.ok()) << config.status().to_string();
     auto specs = configured_targets(*config, {});
     EXPECT_TRUE(specs.ok()) << specs.status().to_string();
@@ -77,7 +75,7 @@ TEST(Targets, MergeAsConfiguredElseAsTheirRuleOrBackendDoes) {
 }
 
 TEST(Targets, OfAConfigurationHaveItsOptionsAndDevices) {
-  register_rounding();
+  register_merging_backends();
   const auto targets = [](const std::string& device) {
     const auto config = parse_config(
         R"({"targets": [{"name": "a", "compiler": "native", "options": {"external": "on"}},
@@ -89,7 +87,7 @@ TEST(Targets, OfAConfigurationHaveItsOptionsAndDevices) {
   };
   const auto specs = targets("gpu");
   ASSERT_TRUE(specs.ok()) << specs.status().to_string();
-  EXPECT_EQ(specs->at(0)->target.to_string(), "native -external=on");
+  EXPECT_EQ(specs->at(0)->target.to_string(), "native -symbolic=only");
   EXPECT_EQ(specs->at(1)->target.to_string(), "devices -device=gpu");
   const auto unknown = targets("npu");
   ASSERT_FALSE(unknown.ok());
@@ -100,7 +98,7 @@ TEST(Targets, OfAConfigurationHaveItsOptionsAndDevices) {
 }
 
 TEST(Targets, AreOnTheirBackendsDevices) {
-  register_rounding();
+  register_merging_backends();
   const auto text = [](const std::string& target) {
     const auto specs = select_targets({target}, {});
     return specs ? specs->at(0)->target.to_string() : specs.status().to_string();
@@ -112,11 +110,11 @@ TEST(Targets, AreOnTheirBackendsDevices) {
 }
 
 TEST(Targets, AreThoseOnDeclaredDevices) {
-  register_rounding();
+  register_merging_backends();
   const auto text = [](const std::string& devices, const std::vector<std::string>& targets = {}) {
     const auto declared = parse_devices_flag(devices);
     if (!declared) return declared.status().to_string();
-    const auto specs = select_targets(targets, {}, false, *declared);
+    const auto specs = select_targets(targets, {}, *declared);
     if (!specs.ok()) return specs.status().to_string();
     std::string all;
     for (const PartitionSpecPtr& spec : *specs) all += spec->target.to_string() + "; ";
@@ -137,7 +135,7 @@ TEST(Targets, AreThoseOnDeclaredDevices) {
 }
 
 TEST(Targets, ArePinnedToAndKeptOffADevice) {
-  register_rounding();
+  register_merging_backends();
   const auto specs = select_targets({"native", "devices", "devices -device=gpu:1"}, {});
   ASSERT_TRUE(specs.ok()) << specs.status().to_string();
   const auto constraints = TargetConstraints::parse({"gpu:1"}, {"a=b=gpu:0"});
@@ -159,22 +157,10 @@ TEST(Targets, ArePinnedToAndKeptOffADevice) {
             "-device=gpu:1, native, reference");
 }
 
-TEST(Targets, ThoseThatOnlyLowerNeedLeave) {
-  register_rounding();
-  EXPECT_FALSE(has_rounding(select_targets({}, {})));
-  EXPECT_TRUE(has_rounding(select_targets({}, {}, true)));
-  EXPECT_TRUE(has_rounding(select_targets({"rounding"}, {}, true)));
-  const auto refused = select_targets({"rounding"}, {});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.status().exit_code(), 2);
-  EXPECT_EQ(refused.status().message(),
-            "target 'rounding' rounds more than float32 does: it needs --max-error");
-}
-
 TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
-  register_rounding();
+  register_merging_backends();
   const auto specs = select_targets(
-      {"native", "native -external=on", "devices -device=gpu:1 -memory_scope=shared"}, {});
+      {"native", "native -symbolic=only", "devices -device=gpu:1 -memory_scope=shared"}, {});
   ASSERT_TRUE(specs.ok()) << specs.status().to_string();
   std::vector<std::string> texts;
   for (const PartitionSpecPtr& spec : *specs) texts.push_back(spec->target.to_string());
@@ -188,12 +174,12 @@ TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
   };
   const std::string devices = "devices -device=gpu:1 -memory_scope=shared; ";
   EXPECT_EQ(left("native"), devices + "reference; ");
-  EXPECT_EQ(left("native -external=on"), devices + "native; reference; ");
-  EXPECT_EQ(left("native -external=off"), devices + "native; native -external=on; reference; ");
-  EXPECT_EQ(left("devices -device=gpu:1"), "native; native -external=on; reference; ");
-  EXPECT_EQ(left("devices -device=gpu"), devices + "native; native -external=on; reference; ");
+  EXPECT_EQ(left("native -symbolic=only"), devices + "native; reference; ");
+  EXPECT_EQ(left("native -symbolic=off"), devices + "native; native -symbolic=only; reference; ");
+  EXPECT_EQ(left("devices -device=gpu:1"), "native; native -symbolic=only; reference; ");
+  EXPECT_EQ(left("devices -device=gpu"), devices + "native; native -symbolic=only; reference; ");
   EXPECT_EQ(left("devices -device=gpu:1:nn.relu"),
-            devices + "native; native -external=on; reference; ");
+            devices + "native; native -symbolic=only; reference; ");
 
   const Expr call =
       make_call("nn.relu", {make_var("x", TensorType{{1}, DType::kFloat32})}, {}, "b=c").value();
@@ -207,14 +193,14 @@ TEST(Targets, AreNamedByAsMuchOfTheirTextAsIsGiven) {
         all += spec->target.to_string() + "; ";
     return all;
   };
-  EXPECT_EQ(pinned("b=c=native"), "native; native -external=on; ");
-  EXPECT_EQ(pinned("b=.*=native -external=on"), "native -external=on; ");
+  EXPECT_EQ(pinned("b=c=native"), "native; native -symbolic=only; ");
+  EXPECT_EQ(pinned("b=.*=native -symbolic=only"), "native -symbolic=only; ");
   EXPECT_EQ(pinned(".*=devices -memory_scope=shared"), devices);
-  const auto absent = TargetConstraints::parse({}, {".*=native -external=off"});
+  const auto absent = TargetConstraints::parse({}, {".*=native -symbolic=off"});
   ASSERT_TRUE(absent.ok());
   EXPECT_EQ(
       absent->check_pins(*specs).message(),
-      "--pin .*=native -external=off: native -external=off is not among the targets in use: " +
+      "--pin .*=native -symbolic=off: native -symbolic=off is not among the targets in use: " +
           texts[0] + ", " + texts[1] + ", " + texts[2] + ", " + texts[3]);
 }
 

@@ -45,7 +45,6 @@ class Threads : public ::testing::Test {
     options.threads = threads;
     options.worker = fs::read_symlink("/proc/self/exe");
     options.effort = Effort::kFast;
-    options.patience = 0;
     return options;
   }
 

@@ -92,7 +92,7 @@ TEST_F(TuningPasses, HistoryBecomesThePartition) {
   EXPECT_TRUE(*changed);
   EXPECT_TRUE(structural_equal(module, program->impl().report.partitioned))
       << to_text(module) << to_text(program->impl().report.partitioned);
-  EXPECT_NE(to_text(module).find("Compiler=\"onednn\""), std::string::npos);
+  EXPECT_NE(to_text(module).find("Target=\"onednn\""), std::string::npos);
 }
 
 }  // namespace

@@ -25,10 +25,13 @@ bool is_elementwise(const CallNode& call) {
 // Takes elementwise operators, one by one and in regions as large as they come.
 class RegionBackend : public Backend {
  public:
-  std::string name() const override { return "regions"; }
-  std::string version() const override { return "1"; }
-  bool by_default() const override { return false; }
-  bool prefers_maximal_regions() const override { return true; }
+  RegionBackend() : RegionBackend("regions", true) {}
+  RegionBackend(const char* name, bool prefers_maximal_regions)
+      : Backend(name, [=] {
+          return BackendTraits{.version = "1",
+                               .by_default = false,
+                               .prefers_maximal_regions = prefers_maximal_regions};
+        }) {}
   PartitionRulePtr partition_rule(const Target&) const override {
     const auto alone = std::make_shared<OpPredicatePartitionRule>("regions.one", is_elementwise);
     return std::make_shared<UnionPartitionRule>(
@@ -48,8 +51,7 @@ class RegionBackend : public Backend {
 // Takes every single operator.
 class SingleBackend : public RegionBackend {
  public:
-  std::string name() const override { return "singles"; }
-  bool prefers_maximal_regions() const override { return false; }
+  SingleBackend() : RegionBackend("singles", false) {}
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<OpPredicatePartitionRule>(
         "singles", [](const CallNode& call) { return call.op != nullptr; });

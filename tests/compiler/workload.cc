@@ -66,7 +66,7 @@ Result<Workload> Workload::load(const std::filesystem::path& path) {
   Workload workload;
   workload.model_ = TRY(load_model(path, {}));
   std::vector<PartitionSpecPtr> specs = TRY(select_targets({}, {}));
-  Module module = TRY(rewritten_for(specs, workload.model_->impl().module));
+  const Module& module = workload.model_->impl().module;
   workload.graph_ = std::make_unique<DataflowGraph>(untangle_tuples(module.main()));
   workload.candidates_ = TRY(gather_candidates(*workload.graph_, specs, TargetConstraints{}));
   return workload;

@@ -1,4 +1,4 @@
-"""Importers compared: models through `collage verify --against onnxruntime`, which gives the same file to a runtime that imports it by
+"""Importers compared: models through `collage verify --compare onnxruntime`, which gives the same file to a runtime that imports it by
 itself. Small whole models (whole_models.py), and of the ONNX suite those with graphs inside nodes and every 80th other.
 
     python tests/conformance/against_test.py [STEP]      with every STEP-th of the suite
@@ -32,7 +32,7 @@ def verify(bench, model, feed):
     for i, (name, array) in enumerate(feed.items()):
         np.save(bench.path(f"{i}.npy"), array)
         flags += ["--inputs", f"{name}={i}.npy"]
-    arguments = ["verify", "model.onnx", "--targets", "reference", "--against", "onnxruntime", "--progress", "none", *flags]
+    arguments = ["verify", "model.onnx", "--targets", "reference", "--compare", "onnxruntime", *flags]
     return command.run(arguments, bench.folder, cache=bench.cache)
 
 

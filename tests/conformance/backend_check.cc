@@ -36,7 +36,7 @@ struct Tally {
   double share() const { return cases > 0 ? static_cast<double>(passed) / cases : 0; }
 };
 
-bool is_host(const std::string& name) { return find_backend(name)->is_host(); }
+bool is_host(const std::string& name) { return find_backend(name)->traits().is_host; }
 
 bool uses(const ProcessedCase& done, const std::string& target) {
   return std::any_of(done.backends.begin(), done.backends.end(), [&](const std::string& name) {

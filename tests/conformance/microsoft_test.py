@@ -45,7 +45,7 @@ def on_reference(made):
 
 
 def on_all_targets(made):
-    return lambda bench: compare(bench, made, "--effort", "fast", "--patience", "0")
+    return lambda bench: compare(bench, made, "--effort", "fast")
 
 
 def refusals():
@@ -81,7 +81,7 @@ def refusals():
 def refused(made, reason):
     def check(bench):
         bench.save("one.onnx", made.model())
-        result = command.run(["run", "one.onnx", "--targets", "reference", "--progress", "none"], bench.folder, cache=bench.cache)
+        result = command.run(["run", "one.onnx", "--targets", "reference"], bench.folder, cache=bench.cache)
         lines = result.stderr.strip().split("\n")
         assert result.returncode == 4 and len(lines) == 1 and reason in lines[0], f"{result.returncode}: {result.stderr}"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "backend/compile_kernel.h"
+#include "backend/backend.h"
 #include "cost/analytic.h"
 #include "cover/candidates.h"
 #include "cover/cover_search.h"
@@ -37,7 +37,7 @@ class MadeUpCosts : public CostEstimator {
     if (!is_new) return answer;
     answer.target = name;
     const Backend& backend = *find_backend(target.kind);
-    const double host = backend.is_host() ? 1e3 : 1;
+    const double host = backend.traits().is_host ? 1e3 : 1;
     Result<std::vector<Variant>> variants = backend.variants(function, target, options_);
     if (!variants) {
       answer.refusal = variants.status().to_string();
@@ -137,8 +137,8 @@ class CasePipeline {
     options.compile_kernel = [&](const Function& function,
                                  const KernelChoice& choice) -> Result<std::shared_ptr<Kernel>> {
       Result<std::unique_ptr<Kernel>> kernel =
-          compile_kernel(*find_backend(choice.target.kind), function, choice.variant, choice.target,
-                         options.compile);
+          find_backend(choice.target.kind)
+              ->compile(function, choice.variant, choice.target, options.compile);
       if (!kernel) {
         refused_ = name_of(choice.sub_graph, choice.target, choice.variant);
         return kernel.status();

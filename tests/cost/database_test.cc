@@ -13,8 +13,8 @@
 #include "backend/fingerprint.h"
 #include "base/hash.h"
 #include "cost/database_tools.h"
-#include "cost/task.h"
 #include "measure/planted_kernel.h"
+#include "measure/task.h"
 
 namespace collage {
 namespace {
@@ -36,7 +36,8 @@ class Database : public ::testing::Test {
     return nlohmann::json{{"faulty|bad", reason}}.dump();
   }
   static std::string context(const std::string& version = "") {
-    return "reference\n" + (version.empty() ? find_backend("reference")->version() : version) +
+    return "reference\n" +
+           (version.empty() ? find_backend("reference")->traits().version : version) +
            "\nthis machine\njudged by " + judges_fingerprint();
   }
   // A row as measuring writes it.
@@ -321,37 +322,34 @@ TEST_F(Database, PruneForgetsWhatIsAskedAndNoMore) {
     EXPECT_EQ(prune_costs(*database, options).value(), expected_forgotten);
     return rows(*database);
   };
-  PruneOptions stale, refused, unused, kind, all, old;
+  PruneOptions stale, refused, kind, all;
   stale.stale = true;
   refused.refused = true;
-  unused.unused_days = 0;
-  old.unused_days = 10;
   kind.kinds = {"function"};
   all.all = true;
   EXPECT_EQ(left(stale, 1), 2);
   EXPECT_EQ(left(refused, 2), 1);
-  EXPECT_EQ(left(old, 0), 3);
   EXPECT_EQ(left(kind, 1), 2);
   EXPECT_EQ(left(all, 3), 0);
   EXPECT_EQ(describe_database(*fill())->stale, 1);
 }
 
 TEST_F(Database, ASizeLimitForgetsTheLongestUnused) {
-  ::setenv("COLLAGE_DB_LIMIT", "1", 1);
+  constexpr int64_t kLimit = 1 << 20;
   auto database = CostDatabase::open(file());
+  database->set_limit(kLimit);
   const std::string large(20000, 'x');
   for (int i = 0; i < 200; ++i)
     ASSERT_TRUE(database
                     ->insert({"function", std::to_string(i), "text", "", large,
                               fmt::format("2020-01-{:02} 00:00:00", 1 + i / 10), ""})
                     .ok());
-  EXPECT_GT(*database->used_bytes(), database_limit());
+  EXPECT_GT(*database->used_bytes(), kLimit);
   for (int i = 0; i < 64; ++i) database->put("cover", std::to_string(i), "text", "small");
-  EXPECT_LE(*database->used_bytes(), database_limit());
+  EXPECT_LE(*database->used_bytes(), kLimit);
   EXPECT_TRUE(database->find("cover", "63").has_value());
   EXPECT_TRUE(database->find("function", "199").has_value());
   EXPECT_FALSE(database->find("function", "0").has_value());
-  ::unsetenv("COLLAGE_DB_LIMIT");
 }
 
 TEST_F(Database, ASizeLimitSparesWhatWasUsedLately) {
@@ -370,17 +368,16 @@ TEST_F(Database, ASizeLimitSparesWhatWasUsedLately) {
 }
 
 TEST_F(Database, WhatIsUsedOutlivesWhatIsNot) {
+  const std::string large(200000, 'v');
   {
     auto database = CostDatabase::open(file());
     for (const char* key : {"a", "b"})
       ASSERT_TRUE(
-          database->insert({"cover", key, "text", "", "v", "2020-01-01 00:00:00", ""}).ok());
+          database->insert({"cover", key, "text", "", large, "2020-01-01 00:00:00", ""}).ok());
   }
   CostDatabase::open(file())->find("cover", "a");
   auto database = CostDatabase::open(file());
-  PruneOptions options;
-  options.unused_days = 100;
-  EXPECT_EQ(prune_costs(*database, options).value(), 1);
+  EXPECT_EQ(database->shrink_to(*database->used_bytes() * 3 / 4).value(), 1);
   EXPECT_TRUE(database->find("cover", "a").has_value());
 }
 

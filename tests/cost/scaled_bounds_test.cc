@@ -34,7 +34,7 @@ class Bounds : public ::testing::Test {
     costs.target = kTarget.to_string();
     const double seconds = ratio * ideal(function);
     Variant variant = Variant::plain("only", function);
-    variant.lowered = lowered;
+    if (lowered) variant.rounding = rounding::kBFloat16;
     costs.variants.push_back({variant, Measured{seconds, seconds, seconds, 9}});
     bounds_.learn(function, std::to_string(texts_++), costs);
   }

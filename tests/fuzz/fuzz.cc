@@ -67,6 +67,12 @@ const std::string& scratch_folder() {
   return folder.path;
 }
 
+void use_scratch_cache() {
+  ::setenv("COLLAGE_CACHE", (scratch_folder() + "/cache").c_str(), 1);
+  ::setenv("COLLAGE_MEASURE_TIMEOUT", "10", 1);
+  ::setenv("COLLAGE_MEASURE_MEMORY", "1000", 1);
+}
+
 void run(const FuzzTarget& target, int inputs) {
   ASSERT_FALSE(target.seeds.empty()) << target.name;
   if (const char* file = std::getenv("COLLAGE_FUZZ_FILE")) {

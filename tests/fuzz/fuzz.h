@@ -37,11 +37,13 @@ FuzzTarget programs();         // ONNX models, to compiled programs and their re
 FuzzTarget relay();            // Relay text, to simplified modules
 FuzzTarget tensor_programs();  // their text, to what they compute
 FuzzTarget partition_config();
-FuzzTarget settings();   // collage.toml
-FuzzTarget database();   // rows, to the costs they stand for
-FuzzTarget reports();    // JSON reports, to every view of them
-FuzzTarget artifacts();  // files of programs, to their results
+FuzzTarget database();          // rows, to the costs they stand for
+FuzzTarget reports();           // JSON reports, to every view of them
+FuzzTarget artifacts();         // files of programs, to their results
+FuzzTarget staged_artifacts();  // files of models whose shapes a run decides
 
+// Compiled kernels are kept there; kernels that are tried have little time and memory.
+void use_scratch_cache();
 // A folder of this process for files that a target reads; gone with it.
 const std::string& scratch_folder();
 

@@ -39,8 +39,8 @@ with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
 # Folders that hold what several backends share: who may include each, beside those of its own name. Most are no backends;
 # native is one, whose compiler makes the kernels of opencl too.
 SHARED = {
-    "backend/contraction": {"backend/amx", "backend/vnni"},
-    "kernels/contraction": {"kernels/amx", "kernels/vnni", "backend/amx", "backend/vnni"},
+    "backend/contraction": {"backend/amx"},
+    "kernels/contraction": {"kernels/amx", "backend/amx"},
     "backend/gemm": {"backend/blas", "backend/opencl"},
     "kernels/gemm": {"kernels/blas", "kernels/opencl", "backend/blas", "backend/opencl", "backend/gemm"},
     "backend/native": {"backend/opencl"},
@@ -147,12 +147,8 @@ PLANTED = [
     ("src/backend/native/n.cc", '"backend/onednn/o.h"', True),
     ("src/backend/onednn/p.cc", '"cost/q.h"', True),
     ("src/backend/amx/shares.cc", '"backend/contraction/block.h"', False),
-    ("src/backend/vnni/shares.cc", '"backend/contraction/block.h"', False),
     ("src/backend/native/shares.cc", '"backend/contraction/block.h"', True),
     ("src/backend/contraction/knows_amx.cc", '"backend/amx/tiles.h"', True),
-    ("src/backend/contraction/knows_vnni.cc", '"backend/vnni/dots.h"', True),
-    ("src/backend/amx/knows_vnni.cc", '"backend/vnni/dots.h"', True),
-    ("src/backend/vnni/knows_amx.cc", '"backend/amx/tiles.h"', True),
     ("src/backend/contraction/itself.cc", '"backend/contraction/block.h"', False),
     ("src/backend/onednn/dd.cc", '"kernels/onednn/ee.h"', False),
     ("src/backend/onednn/ff.cc", '"kernels/native/gg.h"', True),
@@ -182,7 +178,7 @@ PLANTED = [
     ("tools/collage/bb.cc", '"cc.h"', True),
 ]
 LEAVES = ["runtime/b.h", "ir/nested/f.h", "frontend/onnx/h.h", "backend/native/k.h", "backend/onednn/o.h", "backend/contraction/block.h",
-          "backend/amx/tiles.h", "backend/vnni/dots.h", "cost/q.h", "report/aa.h", "kernels/onednn/ee.h",
+          "backend/amx/tiles.h", "cost/q.h", "report/aa.h", "kernels/onednn/ee.h",
           "kernels/native/gg.h", "kernels/opencl/uu.h", "kernels/contraction/tile.h", "kernels/amx/tiles.h"]
 
 

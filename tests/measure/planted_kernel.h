@@ -48,9 +48,7 @@ inline Function unary(const std::string& op, Shape shape, Attrs attrs = {}) {
 
 inline Subject subject_of(const Function& function) {
   register_host();
-  MeasureTask task;
-  task.function_text = canonical_text(function);
-  Result<Subject> subject = Subject::of_function(task);
+  Result<Subject> subject = Subject::of_function(canonical_text(function));
   if (!subject) {
     ADD_FAILURE() << subject.status().to_string();
     std::abort();

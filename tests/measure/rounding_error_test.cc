@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cost/task.h"
 #include "ir/op.h"
+#include "measure/task.h"
 #include "networks.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
@@ -179,19 +179,26 @@ TEST(Quanta, OfOneTensorMoveWhatIsComputedFromIt) {
 TEST(Rounding, TravelsWithItsVariant) {
   Variant variant{"planted", {}, {}};
   variant.rounding = {.sums = 5, .factors = 0x1p-17, .fixed_point = 0x1p-13, .tensors = 0x1p-8};
-  EXPECT_EQ(variant_from_json(to_json(variant)).value(), variant);
+  EXPECT_EQ(variant_from_json(to_json(variant)).value().rounding, variant.rounding);
   EXPECT_EQ(to_json(Variant{"plain", {}, {}}).count("rounding"), 0U);
 }
 
-TEST(Rounding, IsKnownOfVariantsThatStateNone) {
-  Variant plain{"plain", {}, {}}, lowered = plain, relaxed = plain;
-  lowered.lowered = true;
-  relaxed.relaxed = true;
-  EXPECT_TRUE(plain.effective_rounding().none());
-  plain.rounding = rounding::kBFloat16Pairs;
-  EXPECT_EQ(plain.effective_rounding(), rounding::kBFloat16Pairs);
-  EXPECT_EQ(lowered.effective_rounding(), rounding::kBFloat16);
-  EXPECT_EQ(relaxed.effective_rounding(), rounding::kWinograd4);
+TEST(Rounding, SaysTheLeastLimitThatAllowsIt) {
+  EXPECT_EQ(Rounding().limit(), RoundingLimit::kStrict);
+  for (const Rounding& one : {rounding::kBFloat16Pairs, rounding::kWinograd2, rounding::kWinograd4})
+    EXPECT_EQ(one.limit(), RoundingLimit::kDefault);
+  for (const Rounding& one :
+       {rounding::kBFloat16, rounding::kBFloat16Factors, Rounding{.fixed_point = 0x1p-13}})
+    EXPECT_EQ(one.limit(), RoundingLimit::kAny);
+}
+
+TEST(Work, TravelsWithItsVariant) {
+  Variant variant{"planted", {}, {}};
+  variant.schedule = "4 rows";
+  variant.work = {.multiplications = 0.25, .unit = "int16", .constants = 0.5, .in_place = true};
+  const Variant read = variant_from_json(to_json(variant)).value();
+  EXPECT_EQ(read.work, variant.work);
+  EXPECT_EQ(read.schedule, variant.schedule);
 }
 
 TEST(RoundingErrors, FollowHowAFunctionCarriesErrors) {

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "cost/effort.h"
-#include "machine/noise_gate.h"
-#include "machine/probe.h"
+#include "measure/effort.h"
+#include "measure/noise_gate.h"
+#include "measure/probe.h"
 #include "measure/sampler.h"
 #include "planted_kernel.h"
 

@@ -84,7 +84,7 @@ def given_sizes(name):
             flags = [f for key, file in zip(feed, saved) for f in ("--inputs", f"{key}={file}")]
             flags += [f for key in sizes if key in used for f in ("--dim", f"{key}={sizes[key]}")]
             result = command.run(["verify", path, *flags, "--expect", os.path.join(here, "outputs"), "--targets", "onednn",
-                                  "--progress", "none"], folder, cache=folder)
+                                  ], folder, cache=folder)
             assert result.returncode == 0, f"{sizes}: exit status {result.returncode}: {result.stderr}{result.stdout}"
 
     return f"given sizes: {name}", check

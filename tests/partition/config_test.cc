@@ -32,10 +32,10 @@ TEST(Config, DeepNestingIsRefused) {
 TEST(Config, ATargetHasOptionsOfItsBackend) {
   register_all_ops();
   const auto config = parse_config(
-      R"({"targets": [{"name": "calling", "compiler": "native", "options": {"external": "on"}}]})",
+      R"({"targets": [{"name": "calling", "compiler": "native", "options": {"symbolic": "only"}}]})",
       "c.json");
   ASSERT_TRUE(config.ok()) << config.status().to_string();
-  EXPECT_EQ(config->specs[0]->target.to_string(), "calling -external=on");
+  EXPECT_EQ(config->specs[0]->target.to_string(), "calling -symbolic=only");
   const auto with = [](const std::string& options) {
     return refusal(R"({"targets": [{"name": "native", "options": )" + options + "}]}");
   };

@@ -129,9 +129,9 @@ void expect_same_results(const Function& a, const Function& b) {
 
 Result<Function> partition(const DataflowGraph& graph,
                            const std::vector<CandidatePartition>& kernels) {
-  std::vector<const CandidatePartition*> pointers;
-  for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
-  return partition_function(graph, pointers);
+  WriteOptions options;
+  options.form = KernelForm::kInline;
+  return TRY(write_kernels(graph, kernels_to_write(kernels), Module(), options)).module.main();
 }
 
 class RandomGraphs : public ::testing::Test {
@@ -184,8 +184,10 @@ TEST_F(RandomGraphs, ExtractionThenInliningGivesTheGraphBack) {
     if (some.size() > 12) some.erase(some.begin() + 12, some.end());
     for (const CandidatePartition& candidate : some) {
       for (ConstantsInside constants : {ConstantsInside::kAll, ConstantsInside::kRequired}) {
-        const CandidatePartition* kernel = &candidate;
-        Result<PartitionedModule> one = partition_module(graph, {&kernel, 1}, constants);
+        const KernelToWrite kernel{&candidate};
+        WriteOptions options;
+        options.constants = constants;
+        Result<WrittenKernels> one = write_kernels(graph, {&kernel, 1}, Module(), options);
         ASSERT_TRUE(one.ok()) << one.status().to_string();
         Rewriter with_literals([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
           const auto* call = as<CallNode>(rebuilt);

@@ -41,9 +41,9 @@ std::vector<CandidatePartition> kernels(const TinyGraph& g,
 }
 
 Result<Function> partition(const TinyGraph& g, const std::vector<CandidatePartition>& kernels) {
-  std::vector<const CandidatePartition*> pointers;
-  for (const CandidatePartition& kernel : kernels) pointers.push_back(&kernel);
-  return partition_function(g.graph(), pointers);
+  WriteOptions options;
+  options.form = KernelForm::kInline;
+  return TRY(write_kernels(g.graph(), kernels_to_write(kernels), Module(), options)).module.main();
 }
 
 std::vector<std::string> symbols(const Function& function) {

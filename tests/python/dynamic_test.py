@@ -167,7 +167,7 @@ def check_care(folder):
 
     def quick_ones(*steps, targets="onednn,blas", **options):
         """The numbers of rows, prepared where they are negative; and which are compiled without measuring."""
-        program = collage.load_dynamic(path, targets=targets, effort="fast", patience=0, database=os.path.join(folder, "care.db"), **options)
+        program = collage.load_dynamic(path, targets=targets, effort="fast", database=os.path.join(folder, "care.db"), **options)
         for rows in steps:
             given = {"x": np.random.default_rng(5).standard_normal((abs(rows), 256), np.float32)}
             if rows < 0:

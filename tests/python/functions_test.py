@@ -28,7 +28,7 @@ def written(folder, text, name="model.relay"):
 
 
 def compiled(folder, path, **options):
-    return collage.load(path).compile(**({"database": os.path.join(folder, "costs.db"), "effort": "fast", "patience": 0} | options))
+    return collage.load(path).compile(**({"database": os.path.join(folder, "costs.db"), "effort": "fast"} | options))
 
 
 def raised(call, *words):
@@ -69,7 +69,7 @@ def @main(%x: Tensor[(8, 100), float32]) {
         assert seen == [(False, True, 0, 0)], (chosen, seen)
     assert targets_of(compiled(folder, path, targets="native"))["cumulated"] == "native"
     raised(lambda: program.save(os.path.join(folder, "model.collage")), "calls another library")
-    collage.load(path).compile(targets="reference", patience=0, frozen_costs=True, database=os.path.join(folder, "empty.db"))
+    collage.load(path).compile(targets="reference", frozen_costs=True, database=os.path.join(folder, "empty.db"))
 
 
 def check_stage(folder):

@@ -169,6 +169,8 @@ def check_graph(folder):
     assert dense.attributes["units"] is None and dense.callee is None and dense.type == "Tensor[(8, 32), float32]", dense.attributes
     np.testing.assert_array_equal(dense.arguments[1].value, WEIGHT)
     assert repr(dense) == "<collage.Expression call nn.dense: Tensor[(8, 32), float32]>", dense
+    dtypes = [collage.constant(value).dtype for value in (3, 3.0, True)]
+    assert dtypes == ["int64", "float32", "bool"], dtypes
 
     p = collage.parameter("p", (8, 32))
     halves = collage.call("split", p, indices_or_sections=[8], axis=1)
@@ -190,7 +192,7 @@ def check_function_as_model(folder):
         assert [info.name for info in model.inputs] == ["x"] and model.inputs[0].shape == (rows, 16)
         operations, size = model.work()
         assert operations == 2 * rows * 16 * 32 + rows * 32 and size == 4 * (rows * 16 + 16 * 32 + rows * 32), (operations, size)
-        program = model.compile(targets="native", effort="fast", patience=0, database=os.path.join(folder, "costs.db"), shared_weights=shared)
+        program = model.compile(targets="native", effort="fast", database=os.path.join(folder, "costs.db"), shared_weights=shared)
         np.testing.assert_allclose(program(INPUT[:rows]), np.maximum(INPUT[:rows] @ WEIGHT.T, 0), rtol=1e-4, atol=1e-5)
 
 
@@ -227,7 +229,7 @@ def check_history(folder):
     model.compile(**options)
     assert sum(task.unknown for task in passes.extract_tasks(model, **options)) < before
     partitioned = passes.apply_history_best(**options)(model)
-    assert 'Compiler="onednn"' in partitioned.text(values=False)
+    assert 'Target="onednn"' in partitioned.text(values=False)
     expect_right(folder, partitioned, "onednn")
 
 

@@ -157,6 +157,14 @@ def check_refusals(folder):
     refused(ValueError, lambda: model.compile(effort="much"), "effort")
 
 
+def check_names_as_text(folder):
+    """One name is a list of it, several are told apart by commas; only a pin, which is a regular expression, may hold commas."""
+    model = collage.load(saved(folder, tiny_models.small_net()))
+    refused(collage.Error, lambda: model.compile(targets="nobody"), "unknown target 'nobody'")
+    refused(collage.Error, lambda: model.compile(exclude="reference, nobody"), "unknown target 'nobody'")
+    refused(collage.Error, lambda: model.compile(pin="relu{1,2}=nobody"), "--pin relu{1,2}=nobody", "unknown target 'nobody'")
+
+
 def check_ending_early(folder):
     """What progress raises ends the compilation and reaches its caller; the next one is not concerned."""
     model = collage.load(saved(folder, tiny_models.small_net()))
@@ -408,7 +416,7 @@ def check_torch(folder):
 
 
 def main(arguments):
-    chosen = [check_results, check_measured_program, check_memory, check_refusals, check_ending_early, check_lock, check_artifacts, check_contexts,
+    chosen = [check_results, check_measured_program, check_memory, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts, check_contexts,
               check_many_threads, check_report, check_operators, check_types, check_command]
     return built_package.run(chosen, arguments, with_torch=[check_torch])
 

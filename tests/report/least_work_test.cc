@@ -18,9 +18,9 @@ Function function_of(const std::string& parameters, const std::string& body) {
   return module->main();
 }
 
-Variant named(const std::string& name, const Function& function, bool lowered = false) {
-  Variant variant = Variant::plain(name, function);
-  variant.lowered = lowered;
+Variant direct(const Function& function, const Work& work = {}) {
+  Variant variant = Variant::plain("direct", function);
+  variant.work = work;
   return variant;
 }
 
@@ -33,7 +33,7 @@ Function convolution(int64_t size, const std::string& attributes) {
 
 TEST(LeastWork, TapsInThePaddingAreNotMultiplied) {
   const Function padded = convolution(7, "padding=[1, 1, 1, 1]");
-  const LeastWork work = least_work(padded, named("direct", padded));
+  const LeastWork work = least_work(padded, direct(padded));
   EXPECT_EQ(work.unit, "float32");
   EXPECT_DOUBLE_EQ(work.operations, 2.0 * 32 * 16 * 19 * 19) << "19 of 21 taps in each dimension";
   EXPECT_DOUBLE_EQ(function_flops(padded), 2.0 * 32 * 16 * 21 * 21);
@@ -43,12 +43,16 @@ TEST(LeastWork, TapsInThePaddingAreNotMultiplied) {
 
 TEST(LeastWork, WinogradMultipliesFewerTimes) {
   const Function plain = convolution(10, "padding=[0, 0, 0, 0]");
-  const double direct = least_work(plain, named("direct", plain)).operations;
-  EXPECT_DOUBLE_EQ(direct, function_flops(plain));
-  EXPECT_DOUBLE_EQ(least_work(plain, named("winograd4 k2 x7", plain)).operations, direct / 4);
-  EXPECT_NEAR(least_work(plain, named("winograd2 k2", plain)).operations, direct / 2.25, 1);
-  const LeastWork parts = least_work(plain, named("bf16x3 rows winograd4", plain));
-  EXPECT_DOUBLE_EQ(parts.operations, 3 * direct / 4);
+  const double all = least_work(plain, direct(plain)).operations;
+  EXPECT_DOUBLE_EQ(all, function_flops(plain));
+  const auto by_winograd = [&](int side) {
+    return least_work(plain, direct(plain, Work::of_winograd(side))).operations;
+  };
+  EXPECT_DOUBLE_EQ(by_winograd(4), all / 4);
+  EXPECT_NEAR(by_winograd(2), all / 2.25, 1);
+  const LeastWork parts =
+      least_work(plain, direct(plain, {.multiplications = 0.75, .unit = "bfloat16"}));
+  EXPECT_DOUBLE_EQ(parts.operations, 3 * all / 4);
   EXPECT_EQ(parts.unit, "bfloat16");
 }
 
@@ -56,25 +60,24 @@ TEST(LeastWork, PartsAreMultipliedByTheirUnit) {
   const Function product = function_of(
       "%x: Tensor[(8, 64), float32], %w: Tensor[(32, 64), float32]", "nn.dense(%x, %w)");
   const double once = function_flops(product);
-  for (const auto& [name, unit, times] :
-       {std::tuple{"direct", "float32", 1.0}, std::tuple{"bf16 rows", "bfloat16", 1.0},
-        std::tuple{"bf16x2 columns", "bfloat16", 2.0}, std::tuple{"bf16x6 rows", "bfloat16", 6.0},
-        std::tuple{"int16 coarse", "int16", 1.0}, std::tuple{"row bf16 weights", "float32", 1.0}}) {
-    const LeastWork work = least_work(product, named(name, product));
-    EXPECT_EQ(work.unit, unit) << name;
-    EXPECT_DOUBLE_EQ(work.operations, times * once) << name;
+  for (const Work& stated :
+       {Work(), Work{.unit = "bfloat16"}, Work{.multiplications = 2, .unit = "bfloat16"},
+        Work{.multiplications = 6, .unit = "bfloat16"}, Work{.unit = "int16"},
+        Work{.unit = "any"}}) {
+    const LeastWork work = least_work(product, direct(product, stated));
+    EXPECT_EQ(work.unit, stated.unit);
+    EXPECT_DOUBLE_EQ(work.operations, stated.multiplications * once) << stated.unit;
   }
-  EXPECT_EQ(least_work(product, named("region", product, true)).unit, "any");
 }
 
 TEST(LeastWork, QuantisedProductsAreThoseOfBytes) {
   const Function product = function_of("%x: Tensor[(8, 64), uint8], %w: Tensor[(32, 64), int8]",
                                        "%0 = qnn.dense(%x, %w, 0.1f, 3, 0.1f, 0);\n  nn.relu(%0)");
-  for (const char* name : {"int8 packed", "region"}) {
-    const LeastWork work = least_work(product, named(name, product));
-    EXPECT_EQ(work.unit, "int8") << name;
-    EXPECT_DOUBLE_EQ(work.operations, 2.0 * 8 * 32 * 64) << name;
-    EXPECT_DOUBLE_EQ(work.activations, 8 * 64 + 32 * 64 + 4 * 8 * 32) << name;
+  for (const char* unit : {"int8", "any"}) {
+    const LeastWork work = least_work(product, direct(product, {.unit = unit}));
+    EXPECT_EQ(work.unit, "int8") << unit;
+    EXPECT_DOUBLE_EQ(work.operations, 2.0 * 8 * 32 * 64) << unit;
+    EXPECT_DOUBLE_EQ(work.activations, 8 * 64 + 32 * 64 + 4 * 8 * 32) << unit;
   }
 }
 
@@ -85,8 +88,7 @@ TEST(LeastWork, AnEnlargedImageIsMultipliedOnceAPixel) {
                   "coordinate_transformation_mode=\"asymmetric\", rounding_method=\"floor\");\n"
                   "  nn.conv2d(%0, %w, padding=[1, 1, 1, 1])");
   // Two pixels in each dimension, and one at either border.
-  EXPECT_DOUBLE_EQ(least_work(enlarged, named("phases", enlarged)).operations,
-                   2.0 * 32 * 16 * 30 * 30);
+  EXPECT_DOUBLE_EQ(least_work(enlarged, direct(enlarged)).operations, 2.0 * 32 * 16 * 30 * 30);
 }
 
 TEST(LeastWork, TransposedTapsThatLeadOutsideAreNotMultiplied) {
@@ -94,8 +96,7 @@ TEST(LeastWork, TransposedTapsThatLeadOutsideAreNotMultiplied) {
       function_of("%x: Tensor[(1, 16, 4, 4), float32], %w: Tensor[(16, 8, 4, 4), float32]",
                   "nn.conv2d_transpose(%x, %w, strides=[2, 2], padding=[1, 1, 1, 1])");
   // Of four taps a pixel one leads outside at either border.
-  EXPECT_DOUBLE_EQ(least_work(transposed, named("direct", transposed)).operations,
-                   2.0 * 16 * 8 * 14 * 14);
+  EXPECT_DOUBLE_EQ(least_work(transposed, direct(transposed)).operations, 2.0 * 16 * 8 * 14 * 14);
 }
 
 TEST(LeastWork, HiddenScoresAreNotComputed) {
@@ -106,27 +107,26 @@ TEST(LeastWork, HiddenScoresAreNotComputed) {
         std::string("nn.attention(%q, %k, %v, scale=1f, causal=") + causal + ")");
   };
   const Function all = attention("False"), causal = attention("True");
-  EXPECT_DOUBLE_EQ(least_work(all, named("one", all)).operations, function_flops(all));
-  EXPECT_DOUBLE_EQ(least_work(causal, named("one", causal)).operations,
-                   function_flops(causal) * 10 / 16);
+  EXPECT_DOUBLE_EQ(least_work(all, direct(all)).operations, function_flops(all));
+  EXPECT_DOUBLE_EQ(least_work(causal, direct(causal)).operations, function_flops(causal) * 10 / 16);
 }
 
 TEST(LeastWork, OnlyWhatIsReadCounts) {
   const Function gather = function_of(
       "%table: Tensor[(1000, 64), float32], %at: Tensor[(5), int64]", "take(%table, %at, axis=0)");
-  EXPECT_DOUBLE_EQ(least_work(gather, named("rows", gather)).activations, 4.0 * 2 * 5 * 64 + 8 * 5);
+  EXPECT_DOUBLE_EQ(least_work(gather, direct(gather)).activations, 4.0 * 2 * 5 * 64 + 8 * 5);
   const Function strided =
       function_of("%x: Tensor[(1, 16, 8, 8), float32], %w: Tensor[(32, 16, 1, 1), float32]",
                   "nn.conv2d(%x, %w, strides=[2, 2])");
-  EXPECT_DOUBLE_EQ(least_work(strided, named("direct", strided)).activations,
+  EXPECT_DOUBLE_EQ(least_work(strided, direct(strided)).activations,
                    4.0 * (16 * 16 + 32 * 16 + 32 * 16));
   const Function cut =
       function_of("%x: Tensor[(4, 100), float32]",
                   "%0 = reshape(%x, newshape=[400]);\n"
                   "  strided_slice(%0, begin=[0], end=[40], strides=[1], axes=[0])");
-  EXPECT_DOUBLE_EQ(least_work(cut, named("slice", cut)).activations, 4.0 * 2 * 40);
-  EXPECT_EQ(least_work(cut, named("slice", cut)).operations, 0) << "moving is no arithmetic";
-  EXPECT_EQ(least_work(cut, named("in place", cut)).activations, 0);
+  EXPECT_DOUBLE_EQ(least_work(cut, direct(cut)).activations, 4.0 * 2 * 40);
+  EXPECT_EQ(least_work(cut, direct(cut)).operations, 0) << "moving is no arithmetic";
+  EXPECT_EQ(least_work(cut, direct(cut, {.in_place = true})).activations, 0);
 }
 
 TEST(LeastWork, SmallerNumbersAreFewerBytes) {
@@ -134,10 +134,10 @@ TEST(LeastWork, SmallerNumbersAreFewerBytes) {
   const Expr x = make_var("x", TensorType{{8, 64}, DType::kFloat32});
   const Expr w = make_constant(Tensor::zeros(DType::kFloat32, {32, 64}));
   const Function product = make_function({x}, *make_call("nn.dense", {x, w}));
-  Variant variant = named("direct", product);
+  Variant variant = direct(product);
   EXPECT_DOUBLE_EQ(least_work(product, variant).constants, 4.0 * 32 * 64);
   EXPECT_DOUBLE_EQ(least_work(product, variant).activations, 4.0 * (8 * 64 + 8 * 32));
-  variant.lowered = true;
+  variant.work.constants = 0.5;
   variant.inputs[0].dtype = DType::kBFloat16;
   EXPECT_DOUBLE_EQ(least_work(product, variant).constants, 2.0 * 32 * 64);
   EXPECT_DOUBLE_EQ(least_work(product, variant).activations, 2.0 * 8 * 64 + 4.0 * 8 * 32);

@@ -45,7 +45,7 @@ json sample_report() {
       {"search",
        {{"candidates", 3},
         {"functions", 3},
-        {"states", 4},
+        {"branches", 4},
         {"exact", true},
         {"gap", 0},
         {"covers_timed", 1}}},

@@ -18,7 +18,7 @@ TEST(Summary, CountsWhatEndedItsWorker) {
   counts.out_of_memory = 1;
   EXPECT_EQ(refused_for_deaths(counts),
             "refused kernels: 2 crashed, 1 ran out of memory (collage explain says which; collage "
-            "db prune --refused has them tried again)");
+            "db prune refused has them tried again)");
   CompileReport report;
   report.estimates.silent = 3;
   report.light = true;

@@ -115,18 +115,16 @@ class SimulatedKernel : public Kernel {
   std::vector<Argument> inputs_, outputs_;
 };
 
+BackendTraits traits_of_devices() {
+  BackendTraits traits{.version = "1", .by_default = false, .devices = {}};
+  for (const auto& [id, device] : simulated::devices()) traits.devices.push_back({kKind, id, ""});
+  return traits;
+}
+
 class SimulatedBackend : public Backend {
  public:
   // Memory is there before anybody asks for a kernel: transfers are the host's.
-  SimulatedBackend() { simulated::devices(); }
-  std::string name() const override { return kKind; }
-  std::string version() const override { return "1"; }
-  bool by_default() const override { return false; }
-  std::vector<VirtualDevice> devices() const override {
-    std::vector<VirtualDevice> all;
-    for (const auto& [id, device] : simulated::devices()) all.push_back({kKind, id, ""});
-    return all;
-  }
+  SimulatedBackend() : Backend(kKind, traits_of_devices) { simulated::devices(); }
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<HostPartitionRule>();
   }

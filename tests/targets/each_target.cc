@@ -34,9 +34,9 @@ Result<std::shared_ptr<Kernel>> compiled(const Backend& backend, const Target& t
 void for_each_target(Which which, const std::function<void(const Backend&, const Target&)>& check) {
   register_all();
   for (Backend* backend : all_backends()) {
-    if (backend->is_host() || !backend->available().ok()) continue;
-    if (!backend->by_default()) continue;
-    const Target target{backend->name(), {}, backend->devices().at(0)};
+    if (backend->traits().is_host || !backend->available().ok()) continue;
+    if (!backend->traits().by_default) continue;
+    const Target target{backend->name(), {}, backend->traits().devices.at(0)};
     check(*backend, target);
 #if COLLAGE_WITH_NATIVE
     if (which == Which::kDefault || backend->name() != "native") continue;
@@ -50,7 +50,7 @@ void for_each_target(Which which, const std::function<void(const Backend&, const
 
 void run_variants(const Backend& backend, const Target& target, const Function& function,
                   const std::vector<std::vector<Tensor>>& lists, const CheckRun& check) {
-  const auto variants = offered_variants(backend, Offer::kFull, function, target, kOptions);
+  const auto variants = offered_variants(backend, function, target, kOptions);
   if (!variants.ok()) return;
   for (const Variant& variant : *variants) {
     SCOPED_TRACE(fmt::format("{}: {}", backend.name(), variant.to_string()));

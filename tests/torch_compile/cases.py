@@ -25,7 +25,7 @@ def case(function):
 def compiled(function, **options):
     """With options, so that the first call is Collage's already."""
     torch._dynamo.reset()
-    return torch.compile(function, backend=compile_fx, options={"targets": "native", "effort": "fast", "patience": 0}, **options)
+    return torch.compile(function, backend=compile_fx, options={"targets": "native", "effort": "fast"}, **options)
 
 
 def flat(value):

@@ -102,7 +102,7 @@ def check(op, function, sample, told):
     torch._dynamo.reset()
     told.lines.clear()
     # With options, so that the first call is Collage's already.
-    got, after = outcome(torch.compile(function, backend=compile_fx, options={"targets": "native", "effort": "fast", "patience": 0}), sample)
+    got, after = outcome(torch.compile(function, backend=compile_fx, options={"targets": "native", "effort": "fast"}), sample)
     if isinstance(wanted, Exception):  # PyTorch's own rewriting does some of what eager refuses
         return "", "error"
     if isinstance(got, Exception):

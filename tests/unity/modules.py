@@ -24,6 +24,14 @@ SMALL = {
 }
 
 
+def parts_config(folder):
+    """A configuration by which native computes every operator, and every tensor program, by itself."""
+    path = os.path.join(folder, "parts.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('{"targets": [{"name": "native", "rule": {"native": true, "operators": ["tensor_program"], "combine": "none"}}]}')
+    return path
+
+
 def text(name, sizes, operators=False):
     """The Relay text of the module that the name begins with, for these sizes."""
     values = dict(sizes)

@@ -23,7 +23,7 @@ def verify(folder, text, *flags):
     path, report = os.path.join(folder, "module.relay"), os.path.join(folder, "report.json")
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
-    done = command.run(["verify", path, "--threads", "2", "--progress", "none", "--json", report, *flags], folder, cache=os.path.join(folder, "cache"))
+    done = command.run(["verify", path, "--threads", "2", "--json", report, *flags], folder, cache=os.path.join(folder, "cache"))
     assert done.returncode == 0, f"{flags} gave {done.returncode}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     with open(report, encoding="utf-8") as file:
         return json.load(file)
@@ -38,7 +38,7 @@ def check_of(name, sizes):
     def check(folder):
         text = modules.text(name, sizes)
         fused = verify(folder, text, "--targets", "native")
-        parts = verify(folder, text, "--targets", "native -fuse-programs=off")
+        parts = verify(folder, text, "--config", modules.parts_config(folder))
         assert len(kernels_of(fused)) < len(kernels_of(parts)), f"{kernels_of(fused)} and {kernels_of(parts)}"
         for program in re.findall(r"^program @(\w+)", text, re.MULTILINE):
             assert [program] in kernels_of(parts) and [program] not in kernels_of(fused), (program, kernels_of(fused))

@@ -207,7 +207,7 @@ Status run_artifact(const SharedOptions& options) {
   return finish(options, opened, figures, samples, outputs);
 }
 
-Status bench_artifact(const SharedOptions& options, double duration, int iterations, int warm_ups) {
+Status bench_artifact(const SharedOptions& options, double duration, int iterations) {
   OpenedArtifact opened = TRY(open_artifact(options, EmbeddedWeights::kUnread));
   const std::vector<Tensor> inputs = TRY(make_inputs(opened.model, options));
   std::vector<Tensor> outputs;
@@ -215,7 +215,6 @@ Status bench_artifact(const SharedOptions& options, double duration, int iterati
   TRY(run_first(opened, inputs, outputs));
   const Figures figures = figures_of(opened);
   BlockOptions block;
-  block.warm_ups = warm_ups;
   const Stopwatch watch;
   while (iterations > 0 ? static_cast<int>(samples.size()) < iterations
                         : samples.empty() || watch.seconds() < duration) {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "dynamic_model.h"
-#include "machine/noise_gate.h"
+#include "measure/noise_gate.h"
 #include "options.h"
 #include "report/report.h"
 #include "rivals.h"
@@ -17,15 +17,13 @@ struct BenchOptions : SharedOptions {
   std::vector<std::string> compare;
   int iterations = 0;   // of every runtime; 0: as many as fit the duration
   double duration = 3;  // seconds a runtime
-  int warm_ups = 2;     // before each block
   int streams = 0;      // 0: latency of single inferences
-  std::vector<int64_t> batches;
-  bool layers = false, roofline = false;
-  std::string profile;    // where the Chrome trace goes
-  std::string benchmark;  // and results as Google Benchmark writes them
-  std::string against;    // another cost database
-  bool fresh_costs = false;
+  bool layers = false;
 };
+
+// That a bench may wait for a quiet machine, beside as long as it runs.
+constexpr double kSecondsForQuiet = 10;
+constexpr int kWarmUps = 2;  // untimed runs before each block
 
 struct TimedModel {
   Model model;
@@ -37,7 +35,7 @@ struct TimedModel {
 };
 
 // What nobody else may disturb is timed when this says so.
-NoiseGate gate_of(const Program& program, const BenchOptions& options);
+NoiseGate gate_of(const Program& program);
 
 // bench_turns.cc: compiles the model and runs blocks of it in turns with those of other runtimes.
 Result<TimedModel> time_in_turns(Model model, const BenchOptions& options);
@@ -46,8 +44,5 @@ Result<TimedModel> time_streams(Model model, const BenchOptions& options);
 // bench_staged.cc: whole runs in turns, and prints what came of them. kUsage for flags that want
 // one plan.
 Status bench_staged(StagedProgram& staged, const BenchOptions& options);
-// bench_batches.cc: the options that make `batch` the first dimension of the model's inputs. kUsage
-// where the model fixes it.
-Result<BenchOptions> with_batch(const BenchOptions& options, int64_t batch);
 
 }  // namespace collage::tool

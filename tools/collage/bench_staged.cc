@@ -32,14 +32,9 @@ Result<std::vector<double>> timed_block(StagedProgram& staged, const std::vector
 }
 
 Status check_flags(const BenchOptions& options) {
-  const bool wants_a_plan = options.layers || options.roofline || options.fresh_costs ||
-                            !options.profile.empty() || options.streams > 0 ||
-                            !options.benchmark.empty();
-  if (wants_a_plan)
-    return usage_error(
-        "{}: runs in stages, which --layers, --roofline, --profile, --fresh-costs, --streams and "
-        "--benchmark-out know nothing of",
-        options.model);
+  if (options.layers || options.streams > 0)
+    return usage_error("{}: runs in stages, which --layers and --streams know nothing of",
+                       options.model);
   return {};
 }
 
@@ -62,15 +57,15 @@ Status bench_staged(StagedProgram& staged, const BenchOptions& options) {
   const int runs = std::clamp(static_cast<int>(wanted / kStagedTurns), 2, kStagedRuns);
   const int turns = std::max(kStagedTurns, static_cast<int>(wanted / runs));
   NoiseGate gate;
-  gate.allow(options.patience);
+  gate.allow(kSecondsForQuiet);
   std::vector<std::vector<double>> medians(1 + rivals.size());
   for (int turn = 0; turn < turns; ++turn)
     for (size_t k = 0; k < medians.size(); ++k) {  // there and back: none always follows the same
       const size_t i = turn % 2 == 0 ? k : medians.size() - 1 - k;
       gate.await(facts.threads);
       const std::vector<double> block =
-          i == 0 ? TRY(timed_block(staged, inputs, options.warm_ups, runs, outputs))
-                 : TRY(rivals.run(i - 1, options.warm_ups, runs));
+          i == 0 ? TRY(timed_block(staged, inputs, kWarmUps, runs, outputs))
+                 : TRY(rivals.run(i - 1, kWarmUps, runs));
       std::this_thread::sleep_for(std::chrono::milliseconds(kStagedPauseMs));
       std::vector<double>& all = i == 0 ? facts.samples : facts.peers[rivals.name(i - 1)].samples;
       all.insert(all.end(), block.begin(), block.end());

@@ -126,7 +126,7 @@ Result<TimedModel> time_streams(Model model, const BenchOptions& options) {
   throughput.threads_per_stream = each.threads;
   throughput.programs = streams.programs();
   throughput.why_apart = streams.why_apart();
-  NoiseGate gate = gate_of(streams.first(), options);
+  NoiseGate gate = gate_of(streams.first());
   const double seconds = options.duration / kStreamTurns;
   std::vector<std::vector<double>> inverse(1 + rivals.size());  // seconds an inference, a turn each
   reset_peak_resident_bytes();

@@ -17,14 +17,6 @@ std::string percentiles(const std::vector<double>& seconds) {
   return text;
 }
 
-std::string batch_line(int64_t batch, const std::string& runtime,
-                       const std::vector<double>& seconds) {
-  std::string text = fmt::format("{:>6}  {:<13} {:>10.3f}", batch, runtime, 1e3 * median(seconds));
-  for (double part : {0.1, 0.9, 0.95, 0.99})
-    text += fmt::format(" {:>10.3f}", 1e3 * percentile(seconds, part));
-  return text + fmt::format(" {:>11.1f}\n", static_cast<double>(batch) / median(seconds));
-}
-
 }  // namespace
 
 std::string statistics_line(const std::string& name, const std::vector<double>& seconds) {
@@ -45,17 +37,6 @@ std::string throughput_lines(const RunFacts::Throughput& throughput) {
     text += peer.speed_up ? fmt::format("over {} {}\n", name, to_text(*peer.speed_up))
                           : fmt::format("over {} no ratio: outputs differ by too much: {}\n", name,
                                         peer.difference.reason);
-  return text;
-}
-
-std::string batch_heading() {
-  return fmt::format("{:>6}  {:<13} {:>10} {:>10} {:>10} {:>10} {:>10} {:>11}\n", "batch",
-                     "runtime", "median ms", "p10", "p90", "p95", "p99", "images/s");
-}
-
-std::string batch_lines(const RunFacts& facts) {
-  std::string text = batch_line(facts.batch, "collage", facts.samples);
-  for (const auto& [name, peer] : facts.peers) text += batch_line(facts.batch, name, peer.samples);
   return text;
 }
 

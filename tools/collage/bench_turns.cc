@@ -12,8 +12,6 @@
 #include "bench.h"
 #include "report/model_reference.h"
 #include "select/cover_timing.h"
-#include "select/in_situ_costs.h"
-#include "select/prediction.h"
 
 namespace collage::tool {
 
@@ -21,8 +19,7 @@ namespace {
 
 constexpr int kBlockRuns = 20;
 constexpr int kPauseMs = 50;
-constexpr int kFreshLooks = 2;  // after each block
-constexpr int kTurns = 10;      // beside other runtimes, at least: what an interval is made of
+constexpr int kTurns = 10;  // beside other runtimes, at least: what an interval is made of
 
 Status run_turns(TimedModel& timed, const BenchOptions& options) {
   Program& program = timed.program;
@@ -30,7 +27,7 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
   Rivals& rivals = timed.rivals;
   RunFacts& facts = timed.facts;
   BlockOptions block;
-  block.warm_ups = options.warm_ups;
+  block.warm_ups = kWarmUps;
   block.pause_ms = kPauseMs;
   // One run tells how many fit a block; slow models run fewer.
   std::vector<double> first;
@@ -48,10 +45,7 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
   int blocks = options.iterations > 0
                    ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
                    : std::max(least_blocks, static_cast<int>(options.duration / block_seconds));
-  NoiseGate gate = gate_of(program, options);
-  std::optional<InSituCosts> fresh;
-  if (options.fresh_costs)
-    fresh.emplace(*program.impl().executor, facts.threads, program.impl().report.cache_state, gate);
+  NoiseGate gate = gate_of(program);
   if (rivals.none()) block.gate = &gate;
   // Who takes turns, and what came of it; this program first.
   struct Entrant {
@@ -74,7 +68,7 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
   const size_t first_rival = entrants.size();
   for (size_t i = 0; i < rivals.size(); ++i)
     entrants.push_back({[&, i](std::vector<double>& samples) -> Status {
-                          samples = TRY(rivals.run(i, options.warm_ups, block.runs_per_block));
+                          samples = TRY(rivals.run(i, kWarmUps, block.runs_per_block));
                           std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
                           return {};
                         },
@@ -95,7 +89,6 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
     }
     if (!rivals.none() && !gate.counts(seconds, was_quiet)) continue;
     ++kept;
-    for (int look = 0; fresh && look < kFreshLooks; ++look) TRY(fresh->look(inputs));
     for (size_t i = 0; i < turn.size(); ++i) {
       Entrant& entrant = entrants[i];
       entrant.samples->insert(entrant.samples->end(), turn[i].begin(), turn[i].end());
@@ -106,17 +99,14 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
   for (size_t i = 0; i < rivals.size(); ++i)
     TRY(rivals.judge(i, entrants[0].medians, entrants[first_rival + i].medians, timed.outputs,
                      facts.peers[rivals.name(i)]));
-  if (fresh)
-    facts.fresh_in_situ_seconds =
-        Correction().predict({fresh->seconds(), program.impl().report.switches});
   return {};
 }
 
 }  // namespace
 
-NoiseGate gate_of(const Program& program, const BenchOptions& options) {
+NoiseGate gate_of(const Program& program) {
   NoiseGate gate;
-  gate.allow(options.patience);
+  gate.allow(kSecondsForQuiet);
   gate.know(program.impl().report.usual_cores);
   return gate;
 }

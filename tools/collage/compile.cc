@@ -111,7 +111,7 @@ Status compile_to_file(CompileOptionsOfTool options) {
     TRY(write_library(options.output, *program.impl().plan, facts.threads,
                       model.impl().path.filename().string()));
   } else if (options.emit == "module") {
-    TRY(save_module(program.impl().report.stated, options.output));
+    TRY(save_module(program.impl().report.partitioned, options.output));
   } else {
     TRY(save_program(program, model, report, options.output, key));
   }
@@ -133,7 +133,7 @@ Command add_compile(CLI::App& app) {
   add_input_options(*command, *options);
   add_output_option(*command, *options);
   add_bucket_flags(*command, options->buckets);
-  command->add_option("-o,--output", options->output, "the file to write")->required();
+  command->add_option("-o", options->output, "the file to write")->required();
   command
       ->add_option("--emit", options->emit,
                    "what to write: an artifact (.collage), a library of native's kernels (.a or "

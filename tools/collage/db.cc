@@ -1,9 +1,9 @@
 // collage db: looks after the cost database.
 //
 //   collage db info                 how many rows of what, how large, how old
-//   collage db verify_rows               reads all of it, decodes its values and recomputes its
-//   keys collage db export FILE          as text; `import` brings such a file in, newer rows
-//   winning collage db prune --stale …      forgets rows
+//   collage db verify               reads all of it, decodes its values and recomputes its keys
+//   collage db export FILE          as text; `import` brings such a file in, newer rows winning
+//   collage db prune stale …        forgets rows
 
 #include <fmt/format.h>
 
@@ -21,8 +21,7 @@ namespace {
 
 struct DbOptions {
   std::string database, json, file;
-  PruneOptions prune;
-  double max_megabytes = -1;
+  std::vector<std::string> forgotten;  // all, stale, refused, a kind of row
 };
 
 Result<std::unique_ptr<CostDatabase>> open_database(const DbOptions& options) {
@@ -40,7 +39,7 @@ Status info(const DbOptions& options) {
   DatabaseInfo info = TRY(describe_database(*database));
   if (!options.json.empty())
     TRY(write_json(options.json, {{"bytes", info.bytes},
-                                  {"limit_bytes", database_limit()},
+                                  {"limit_bytes", kDatabaseLimit},
                                   {"rows", info.rows},
                                   {"targets", info.targets},
                                   {"variants", info.variants},
@@ -49,7 +48,7 @@ Status info(const DbOptions& options) {
                                   {"foreign", info.foreign},
                                   {"oldest", info.oldest},
                                   {"newest", info.newest}}));
-  fmt::print("{} of at most {}\n", megabytes(info.bytes), megabytes(database_limit()));
+  fmt::print("{} of at most {}\n", megabytes(info.bytes), megabytes(kDatabaseLimit));
   for (const auto& [kind, rows] : info.rows) fmt::print("{:<12} {:>8} rows\n", kind, rows);
   for (const auto& [target, rows] : info.targets)
     fmt::print("  {:<10} {:>8} functions\n", target, rows);
@@ -84,14 +83,18 @@ Status import_rows(const DbOptions& options) {
 }
 
 Status prune(const DbOptions& options) {
-  PruneOptions prune = options.prune;
-  if (options.max_megabytes >= 0)
-    prune.max_bytes = static_cast<int64_t>(options.max_megabytes * (1 << 20));
-  if (!prune.all && !prune.stale && !prune.refused && prune.unused_days < 0 &&
-      prune.kinds.empty() && prune.max_bytes < 0)
-    return usage_error(
-        "db prune: say what to forget: --stale, --refused, --unused DAYS, --kind KIND, --max-size "
-        "MB or --all");
+  PruneOptions prune;
+  for (const std::string& what : options.forgotten) {
+    if (what == "all") {
+      prune.all = true;
+    } else if (what == "stale") {
+      prune.stale = true;
+    } else if (what == "refused") {
+      prune.refused = true;
+    } else {
+      prune.kinds.push_back(what);
+    }
+  }
   std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   int64_t forgotten = TRY(prune_costs(*database, prune));
   fmt::print("{} rows forgotten, {} left\n", forgotten, megabytes(TRY(database->used_bytes())));
@@ -122,21 +125,16 @@ Command add_db(CLI::App& app) {
   import_command->add_option("FILE", options->file, "an export")->required();
   CLI::App* prune_command =
       command->add_subcommand("prune", "forget rows, which are then measured again where needed");
-  prune_command->add_flag("--stale", options->prune.stale,
-                          "of other versions of the backends than this build's");
-  prune_command->add_flag("--refused", options->prune.refused,
-                          "that found nothing usable, or killed a worker: try again");
-  prune_command->add_option("--unused", options->prune.unused_days, "not used for so many days")
-      ->check(CLI::Range(0.0, 1e5));
-  prune_command->add_option("--kind", options->prune.kinds, "of this kind")
-      ->check(CLI::IsMember(kRowKinds));
+  std::vector<std::string> known = {"all", "stale", "refused"};
+  known.insert(known.end(), std::begin(kRowKinds), std::end(kRowKinds));
   prune_command
-      ->add_option("--max-size", options->max_megabytes,
-                   "the longest unused, until no more than so many MB are used")
-      ->check(CLI::Range(0.0, 1e6));
-  prune_command->add_flag("--all", options->prune.all, "everything");
-  CLI::App* verify_command = command->add_subcommand(
-      "verify_rows", "read all of it, decode its values and recompute its keys");
+      ->add_option("WHAT", options->forgotten,
+                   "all; stale: of other versions of the backends than this build's; refused: that "
+                   "found nothing usable, or killed a worker; or a kind of row")
+      ->required()
+      ->check(CLI::IsMember(known));
+  CLI::App* verify_command =
+      command->add_subcommand("verify", "read all of it, decode its values and recompute its keys");
   return {command, [=]() -> Status {
             if (info_command->parsed()) return info(*options);
             if (export_command->parsed()) return export_rows(*options);

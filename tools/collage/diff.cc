@@ -14,15 +14,12 @@ namespace {
 
 struct Arguments {
   std::string before, after;
-  double smallest_effect = 100 * DiffOptions().smallest_effect;  // per cent
 };
 
 Status diff(const Arguments& arguments) {
-  DiffOptions options;
-  options.smallest_effect = arguments.smallest_effect / 100;
   nlohmann::json before = TRY(read_report(arguments.before));
   nlohmann::json after = TRY(read_report(arguments.after));
-  ReportDiff result = TRY(diff_reports(before, after, options));
+  ReportDiff result = TRY(diff_reports(before, after));
   fmt::print("{}", to_text(result));
   if (result.verdict == ReportDiff::Verdict::kSlower)
     return error(ErrorCode::kRegression, "{} is slower than {} by {:.1f}%, beyond noise",
@@ -38,10 +35,6 @@ Command add_diff(CLI::App& app) {
       app.add_subcommand("diff", "compare two reports; status 7 where the second is slower");
   command->add_option("BEFORE", arguments->before, "a report of bench --json")->required();
   command->add_option("AFTER", arguments->after, "another one, of the same model")->required();
-  command
-      ->add_option("--smallest-effect", arguments->smallest_effect,
-                   "per cent of the latency below which no change counts (default 2)")
-      ->check(positive_number());
   return {command, [arguments] { return diff(*arguments); }};
 }
 

@@ -30,11 +30,10 @@ Result<StagedProgram> open_staged(const SharedOptions& options) {
   TensorsByName given = TRY(given_inputs(program.inputs(), options));
   std::map<std::string, Shape> shapes = load.shapes;
   for (const auto& [name, tensor] : given) shapes[name] = tensor.shape();
-  TensorsByName tensors =
-      TRY(random_tensors(*program.impl().context.model, program.inputs(), load.dims, shapes,
-                         static_cast<uint64_t>(options.seed) + 1));
+  TensorsByName tensors = TRY(random_tensors(*program.impl().context.model, program.inputs(),
+                                             load.dims, shapes, kInputSeed));
   for (auto& [name, tensor] : given) tensors[name] = std::move(tensor);
-  auto progress = std::make_unique<ProgressLine>(options.progress);
+  auto progress = std::make_unique<ProgressLine>();
   program.impl().context.progress = progress.get();
   return StagedProgram{std::move(program), std::move(tensors), std::move(progress)};
 }

@@ -16,7 +16,7 @@ struct Expected {
 
 struct Expectation {
   std::string folder;   // --expect
-  std::string runtime;  // --against
+  std::string runtime;  // --compare
 
   bool is_given() const { return !folder.empty() || !runtime.empty(); }
   // `infos` and `inputs` are those of the program. kUnavailable where Python or the runtime is

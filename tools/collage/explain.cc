@@ -13,7 +13,7 @@ namespace {
 
 struct ExplainOptions : SharedOptions {
   std::string kernel;
-  std::vector<std::string> why_not;  // target, node
+  std::string target;  // asked why the node does not run there
 };
 
 std::vector<std::string> onnx_nodes(const nlohmann::json& kernel) {
@@ -27,8 +27,8 @@ std::vector<std::string> onnx_nodes(const nlohmann::json& kernel) {
 Status explain(const ExplainOptions& options) {
   ReportSource source = TRY(ReportSource::open(options, false));
   std::string text;
-  if (!options.why_not.empty()) {
-    const std::string &target = options.why_not[0], &node = options.why_not[1];
+  if (!options.target.empty()) {
+    const std::string &target = options.target, &node = options.kernel;
     // The answer must exist before anything is searched for it.
     TRY(explain_why_not(source.report(), target, node));
     for (const nlohmann::json& known : source.report()["nodes"])
@@ -62,12 +62,9 @@ Command add_explain(CLI::App& app) {
   command->add_option("MODEL", options->model, "a model, an artifact, or a report of --json")
       ->required();
   command->add_option("KERNEL", options->kernel, "a kernel's name, or an ONNX node's");
+  command->add_option("TARGET", options->target, "why that node does not run on this target");
   add_compile_flags(*command, *options);
   add_config_option(*command, *options);
-  command
-      ->add_option("--why-not", options->why_not,
-                   "TARGET NODE: why that node does not run on that target")
-      ->expected(2);
   command->add_option("--json", options->json, "write the report here");
   return {command, [options] { return explain(*options); }};
 }

@@ -2,61 +2,71 @@
 
 #include <fmt/format.h>
 
-#include "described.h"
-
 namespace collage::tool {
 
 namespace {
 
+struct Example {
+  const char *verb, *line, *meaning;
+};
+
+constexpr Example kExamples[] = {
+    {"run", "collage run resnet50.onnx", "compile with what is measured best here, and run"},
+    {"run", "collage run model.onnx --dim batch=8 --inputs image=cat.npy --save-outputs out",
+     "a dynamic batch of 8, an input from a file, the outputs to a folder"},
+    {"compile", "collage compile resnet50.onnx -o resnet50.collage",
+     "the program as a file: run, bench, verify, explain and view take it like a model"},
+    {"compile", "collage compile model.onnx -o model.collage --threads 1",
+     "for a server: contexts of one thread each, any number of them at a time"},
+    {"compile", "collage compile model.onnx --emit library -o libmodel.a",
+     "native's kernels and weights as a C library that needs nothing of Collage"},
+    {"bench", "collage bench model.onnx --compare onnxruntime,openvino --json new.json",
+     "latencies beside those of other runtimes, and a report"},
+    {"bench", "collage bench model.onnx --layers",
+     "the time of each kernel against the machine's measured peaks"},
+    {"bench", "collage bench model.onnx --streams 2 --compare onnxruntime,openvino",
+     "throughput: two inferences at a time"},
+    {"verify", "collage verify model.onnx --layerwise",
+     "compare with the reference; name the first kernel that is wrong"},
+    {"verify", "collage verify model.onnx --compare onnxruntime",
+     "compare with what ONNX Runtime makes of the same file"},
+    {"partition", "collage partition model.onnx --targets onednn",
+     "the partitioned module as text"},
+    {"explain", "collage explain model.onnx",
+     "all kernels, their runners-up, and what flags would cost"},
+    {"explain", "collage explain model.onnx /layer1/Conv",
+     "everything considered for that ONNX node"},
+    {"explain", "collage explain model.onnx /layer1/Conv openvino",
+     "why the node does not run there"},
+    {"inspect", "collage inspect model.onnx --json model.json",
+     "what each backend could take, and every node that one does not, with the reason"},
+    {"view", "collage view model.onnx -o plan.html", "the plan as a page; open it in a browser"},
+    {"view", "collage view report.json -o plan.html", "the same from a report"},
+    {"diff", "collage diff old.json new.json", "status 7 where the second is slower beyond noise"},
+    {"targets", "collage targets", "what this machine offers, and what is missing and why"},
+    {"tune", "collage tune *.onnx --effort max", "measure ahead what these models need"},
+    {"db", "collage db prune stale", "forget rows of other versions of the backends"},
+    {"help", "collage help bench", "flags and examples of a sub-command"},
+};
+
 std::string examples_of(const std::string& verb) {
   std::string text;
-  for (const Example& example : examples())
+  for (const Example& example : kExamples)
     if (verb == example.verb)
       text += fmt::format("  {}\n      {}\n", example.line, example.meaning);
   return text.empty() ? text : "Examples:\n" + text;
 }
 
-Status print_completion(const std::string& shell, const CLI::App& app,
-                        const std::vector<Command>& commands) {
-  constexpr const char* kNoValue = "true";  // what CLI11 makes of a value that is left out
-  if (shell.empty() || shell == kNoValue || shell == "bash") {
-    fmt::print("{}", bash_completion(app, commands));
-  } else if (shell == "zsh") {
-    fmt::print("{}", zsh_completion(app, commands));
-  } else if (shell == "fish") {
-    fmt::print("{}", fish_completion(app, commands));
-  } else {
-    return usage_error("--completion {}: there is bash, zsh and fish", shell);
-  }
-  return {};
-}
+bool is_visible(const CLI::App& command) { return !command.get_group().empty(); }
 
 }  // namespace
 
 Command add_help(CLI::App& app, const std::vector<Command>& commands) {
-  struct Arguments {
-    std::string verb;
-    bool man = false;
-    std::string completion;  // a shell
-  };
-  auto arguments = std::make_shared<Arguments>();
+  auto verb = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("help", "flags and examples of a sub-command");
-  command->add_option("VERB", arguments->verb, "a sub-command");
-  CLI::Option* man = command->add_flag("--man", arguments->man, "print a manual page");
-  CLI::Option* completion =
-      command
-          ->add_option("--completion", arguments->completion,
-                       "print a completion script for bash (default), zsh or fish")
-          ->expected(0, 1)
-          ->excludes(man);
-  return {command, [arguments, completion, &app, &commands]() -> Status {
-            if (arguments->man) {
-              fmt::print("{}", manual(app, commands));
-              return {};
-            }
-            if (completion->count() > 0)
-              return print_completion(arguments->completion, app, commands);
-            if (arguments->verb.empty()) {
+  command->add_option("VERB", *verb, "a sub-command");
+  return {command, [verb, &app, &commands]() -> Status {
+            if (verb->empty()) {
               fmt::print("{}\n\nSubcommands:\n", app.get_description());
               for (const Command& other : commands)
                 if (is_visible(*other.app))
@@ -65,11 +75,11 @@ Command add_help(CLI::App& app, const std::vector<Command>& commands) {
               return {};
             }
             for (const Command& other : commands)
-              if (is_visible(*other.app) && other.app->get_name() == arguments->verb) {
-                fmt::print("{}\n{}", other.app->help(), examples_of(arguments->verb));
+              if (is_visible(*other.app) && other.app->get_name() == *verb) {
+                fmt::print("{}\n{}", other.app->help(), examples_of(*verb));
                 return {};
               }
-            return usage_error("help: there is no sub-command '{}'", arguments->verb);
+            return usage_error("help: there is no sub-command '{}'", *verb);
           }};
 }
 

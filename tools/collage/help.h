@@ -1,8 +1,4 @@
-// What the command says of itself, all from one source (described.h).
-//
-//   collage help VERB                  usage, flags and examples
-//   collage help --man                 a manual page (roff)
-//   collage help --completion [SHELL]  a script; `source <(collage help --completion)`
+// `collage help VERB`: usage, flags and examples.
 #pragma once
 
 #include "options.h"

@@ -13,7 +13,6 @@
 #include "base/printable.h"
 #include "collage/version.h"
 #include "help.h"
-#include "settings.h"
 
 namespace {
 
@@ -48,15 +47,14 @@ int main(int argc, char** argv) {
   app.fallthrough();
   int verbose = 0;
   bool quiet = false;
-  app.add_flag("-v,--verbose", verbose, "more messages; twice for even more");
-  app.add_flag("-q,--quiet", quiet, "errors only");
+  app.add_flag("-v", verbose,
+               "more messages, progress too where stderr is no terminal; twice for even more");
+  app.add_flag("-q", quiet, "errors only");
   std::vector<Command> commands = {
       add_run(app),  add_bench(app),   add_verify(app), add_partition(app), add_targets(app),
       add_tune(app), add_inspect(app), add_db(app),     add_diff(app),      add_explain(app),
       add_view(app), add_compile(app), add_worker(app)};
   commands.push_back(add_help(app, commands));
-  bool dump = false;
-  app.add_flag("--dump-config", dump, "print the flags in effect as a collage.toml, and end");
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(commands.begin(), commands.end(),
                    [&](const Command& command) { return command.app->get_name() == argv[1]; })) {
@@ -65,15 +63,8 @@ int main(int argc, char** argv) {
                printable(argv[1]), visible_names(commands));
     return static_cast<int>(ErrorCode::kUsage);
   }
-  Result<Settings> settings = with_settings(app, std::vector<std::string>(argv + 1, argv + argc));
-  if (!settings) {
-    fmt::print(stderr, "collage: {}\n", one_line(settings.status().to_string()));
-    return settings.status().exit_code();
-  }
   try {
-    std::vector<std::string>& arguments = settings->arguments;
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-    app.parse(std::move(arguments));
+    app.parse(argc, argv);
   } catch (const CLI::Success& e) {
     return app.exit(e);  // --help, --version
   } catch (const CLI::ParseError& e) {
@@ -81,13 +72,8 @@ int main(int argc, char** argv) {
     return static_cast<int>(ErrorCode::kUsage);
   }
   log::set_verbosity(quiet ? -1 : verbose);
-  if (!settings->notice.empty()) log::warn("{}", settings->notice);
   for (const Command& command : commands) {
     if (!command.app->parsed()) continue;
-    if (dump) {
-      fmt::print("{}", dump_settings(*command.app));
-      return 0;
-    }
     Status status = without_exceptions(command.run);
     if (std::fflush(stdout) != 0 && status.ok())
       status = internal_error("cannot write the results: {}", std::strerror(errno));

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 
 #include "artifact.h"
 #include "base/files.h"
@@ -16,7 +15,7 @@
 #include "base/output_file.h"
 #include "base/percent.h"
 #include "base/stopwatch.h"
-#include "cost/effort.h"
+#include "measure/effort.h"
 #include "progress_line.h"
 #include "report/host_share.h"
 #include "runtime/npy.h"
@@ -104,13 +103,12 @@ Result<std::string> read_key(const std::string& flag, const std::string& file) {
   return text;
 }
 
-CLI::Validator positive_number(bool or_zero) {
+CLI::Validator positive_number() {
   return CLI::Validator(
-      [or_zero](std::string& text) {
+      [](std::string& text) {
         double value = 0;
-        const bool number = CLI::detail::lexical_cast(text, value) && value < 1e9;
-        if (number && (value > 0 || (or_zero && value == 0))) return std::string();
-        return text + (or_zero ? " is not 0 or a number above" : " is not a number above 0");
+        const bool number = CLI::detail::lexical_cast(text, value) && value > 0 && value < 1e9;
+        return number ? std::string() : text + " is not a number above 0";
       },
       "NUMBER", "positive");
 }
@@ -129,7 +127,11 @@ void add_compile_options(CLI::App& command, SharedOptions& options) {
 
 void add_target_flags(CLI::App& command, SharedOptions& options) {
   command
-      .add_option("--targets", options.targets, "backends to use, comma separated (default: all)")
+      .add_option(
+          "--targets", options.targets,
+          "backends to use, comma separated (default: all), perhaps with options: 'amx -parts=3' "
+          "(sums of six products), 'native -symbolic=only' (kernels that serve all shapes), "
+          "'opencl -device=opencl:1'")
       ->delimiter(',');
   command.add_option("--devices", options.devices,
                      "cpu:0,gpu:0: the devices to use, in order of preference");
@@ -177,33 +179,20 @@ void add_compile_flags(CLI::App& command, SharedOptions& options) {
   add_target_flags(command, options);
   command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
-  command
-      .add_option(
-          "--patience", options.patience,
-          "seconds to wait at most for moments in which nobody else uses the machine, beside "
-          "as long as measuring takes")
-      ->check(positive_number(true));
   command.add_option("--effort", options.effort, "of measuring: how much care it takes")
       ->check(CLI::IsMember({"fast", "default", "max"}));
   command
-      .add_option("--search", options.search,
-                  "evolutionary also times covers bred from the fastest ones")
-      ->check(CLI::IsMember({"dijkstra", "evolutionary"}));
-  command
       .add_option("--accuracy", options.accuracy,
-                  "strict leaves out algorithms with larger rounding errors")
+                  "strict leaves out algorithms with larger rounding errors, and kernels that "
+                  "may lose NaN or give other bits when run again")
       ->check(CLI::IsMember({"default", "strict"}));
-  command.add_flag("--deterministic", options.deterministic,
-                   "leave out kernels that give other bits when run again");
-  command.add_option("--progress", options.progress, "on stderr")
-      ->check(CLI::IsMember({"auto", "plain", "none"}));
 }
 
 void add_input_options(CLI::App& command, SharedOptions& options) {
-  command.add_option("--inputs", options.inputs, "NAME=FILE.npy (default: seeded random)")
+  command
+      .add_option("--inputs", options.inputs,
+                  "NAME=FILE.npy (default: random, the same in every run)")
       ->allow_extra_args(false);
-  command.add_option("--seed", options.seed, "of random inputs")
-      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int32_t>::max() + int64_t{0}));
   command.add_option("--json", options.json, "write the report here");
 }
 
@@ -263,11 +252,8 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   program.threads = options.threads;
   program.database = options.database;
   program.effort = TRY(parse_effort(options.effort));
-  program.patience = options.patience;
-  if (options.search == "evolutionary") program.search = SearchMethod::kEvolutionary;
   program.frozen_costs = options.frozen_costs;
   program.always_measure = options.always_measure;
-  program.deterministic = options.deterministic;
   program.strict_accuracy = options.accuracy == "strict";
   program.max_error = options.max_error;
   return program;
@@ -292,7 +278,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
                         const std::vector<Tensor>& inputs) {
   ProgramOptions program = TRY(program_options(options));
   if (!options.inputs.empty() && !inputs.empty()) program.check_inputs = {inputs};
-  ProgressLine progress(options.progress);
+  ProgressLine progress;
   InterruptScope interrupts;
   const Stopwatch watch;
   Result<Program> result = compile_model(model, program, &progress);
@@ -305,8 +291,7 @@ Result<Program> compile(const Model& model, const SharedOptions& options, double
 }
 
 Result<std::vector<Tensor>> make_inputs(const Model& model, const SharedOptions& options) {
-  std::vector<Tensor> tensors =
-      TRY(synthetic_inputs(model.impl().module.main(), static_cast<uint64_t>(options.seed) + 1));
+  std::vector<Tensor> tensors = TRY(synthetic_inputs(model.impl().module.main(), kInputSeed));
   const std::vector<TensorInfo>& infos = model.inputs();
   for (const std::string& text : options.inputs) {
     auto [index, file] = TRY(split_input(text, infos));

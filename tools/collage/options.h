@@ -12,24 +12,23 @@
 
 namespace collage::tool {
 
+constexpr uint64_t kInputSeed = 1;  // of random inputs
+
 struct SharedOptions {
   std::string model;
   std::string devices;
   std::vector<std::string> targets, exclude, pin, memory, shapes, dims, constants, inputs, plugins,
       data_roots;
   int threads = 0;
-  int64_t seed = 0;
-  double patience = 10;
-  std::string database, accuracy = "default", effort = "default", search = "dijkstra", json,
-                        save_outputs, progress = "auto", config, required_signature;
-  bool frozen_costs = false, deterministic = false;
+  std::string database, accuracy = "default", effort = "default", json, save_outputs, config,
+                        required_signature;
+  bool frozen_costs = false;
   bool recompile = false;       // the model inside an artifact
   bool always_measure = false;  // no flag: what `tune` does
   double max_error = 0;
 };
 
-// The model argument and the flags that decide how it is compiled; where inputs matter, `--inputs`
-// and `--seed` too.
+// The model argument and the flags that decide how it is compiled.
 void add_compile_options(CLI::App& command, SharedOptions& options);
 void add_model_option(CLI::App& command, SharedOptions& options);
 // Which backends may take what, of which shapes of the model.
@@ -41,9 +40,8 @@ void add_output_option(CLI::App& command, SharedOptions& options);
 // `--config`, of the commands that partition.
 void add_config_option(CLI::App& command, SharedOptions& options);
 
-// Refuses numbers that are not positive (nor zero, where that will do), in words that a person
-// wants to read.
-CLI::Validator positive_number(bool or_zero = false);
+// Refuses numbers that are not positive, in words that a person wants to read.
+CLI::Validator positive_number();
 
 // The text of a file that holds a key.
 Result<std::string> read_key(const std::string& flag, const std::string& file);

@@ -74,18 +74,17 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
 Status partition_lightly(const SharedOptions& options, const std::vector<PartitionSpecPtr>& specs,
                          const TargetConstraints& constraints) {
   Model model = TRY(load(options));
-  Module module = TRY(rewritten_for(specs, model.impl().module));
-  ListedPartition partition = TRY(partition_without_costs(module, specs, constraints));
+  ListedPartition partition = TRY(partition_without_costs(model.impl().module, specs, constraints));
   TRY(print_module(partition.module));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
 }
 
-Status partition_for_devices(const SharedOptions& options, const std::vector<std::string>& places) {
+Status partition_for_devices(const SharedOptions& options) {
   const DeclaredDevices devices = TRY(DeclaredDevices::parse(options.devices));
   std::vector<DeviceWish> wishes;
-  for (const std::string& place : places)
-    wishes.push_back(TRY(DeviceWish::parse(place).with_context("--place")));
+  for (const std::string& pin : options.pin)
+    wishes.push_back(TRY(DeviceWish::parse(pin).with_context("--pin")));
   PrintOptions print;
   Module module = TRY(load_as_written(options, print, true));
   Function& main = module.functions.at("main");
@@ -94,10 +93,10 @@ Status partition_for_devices(const SharedOptions& options, const std::vector<std
   return print_module(TRY(partition_by_device(module, devices)), print);
 }
 
-Status partition(const SharedOptions& options, const std::vector<std::string>& places) {
+Status partition(const SharedOptions& options) {
   register_all();
   for (const std::string& plugin : options.plugins) TRY(load_plugin(plugin));
-  if (!options.devices.empty()) return partition_for_devices(options, places);
+  if (!options.devices.empty()) return partition_for_devices(options);
   if (!options.config.empty()) {
     PartitionConfig config = TRY(read_config(options.config));
     if (config.mock_costs) return partition_by_mock_costs(options, config);
@@ -129,16 +128,13 @@ Command add_partition(CLI::App& app) {
   add_compile_options(*command, *options);
   add_config_option(*command, *options);
   command->add_option("--json", options->json, "write the report here");
-  CLI::Option* declared = command->get_option("--devices");
-  declared->description(
-      "cpu:0,gpu:0,little=cpu:1: plan on which of these devices values lie, and partition by "
-      "device; nothing is compiled");
-  auto places = std::make_shared<std::vector<std::string>>();
-  command
-      ->add_option("--place", *places,
-                   "'REGEX=DEVICE': nodes whose name matches are computed there")
-      ->needs(declared);
-  return {command, [options, places] { return partition(*options, *places); }};
+  command->get_option("--devices")
+      ->description(
+          "cpu:0,gpu:0,little=cpu:1: plan on which of these devices values lie, and partition by "
+          "device; nothing is compiled");
+  command->get_option("--pin")->description(
+      "'REGEX=TARGET', with --devices 'REGEX=DEVICE': nodes whose name matches run there");
+  return {command, [options] { return partition(*options); }};
 }
 
 }  // namespace collage::tool

@@ -18,15 +18,14 @@ using nlohmann::json;
 
 namespace {
 
-// $COLLAGE_PYTHON and $COLLAGE_PEERS, else what was installed with this program, or the build's
-// environment and sources, found upwards from it; else the python3 that the shell would take.
+// What was installed with this program, or the build's environment and sources, found upwards from
+// it; of Python $COLLAGE_PYTHON first, and last the python3 that the shell would take.
 struct PeerProgram {
   std::string python, script;
 };
 PeerProgram find_peer_program() {
   PeerProgram program;
   if (const char* python = std::getenv("COLLAGE_PYTHON")) program.python = python;
-  if (const char* script = std::getenv("COLLAGE_PEERS")) program.script = script;
   std::error_code ec;
   for (fs::path folder = fs::read_symlink("/proc/self/exe", ec).parent_path();
        folder.has_relative_path(); folder = folder.parent_path()) {
@@ -47,10 +46,9 @@ Result<std::unique_ptr<Peer>> Peer::start(const std::string& runtime, const std:
                                           const std::string& precision, int streams) {
   PeerProgram program = find_peer_program();
   if (program.script.empty())
-    return error(
-        ErrorCode::kUnavailable,
-        "--compare {}: peer.py was not found; set COLLAGE_PEERS to it (bench/peers/peer.py)",
-        runtime);
+    return error(ErrorCode::kUnavailable,
+                 "--compare {}: share/collage/peers/peer.py was not found above this program",
+                 runtime);
   int to[2], from[2];
   if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0)
     return internal_error("no pipes for {}", runtime);

@@ -5,16 +5,19 @@
 
 #include <cstdio>
 
+#include "base/log.h"
+
 namespace collage::tool {
 
 namespace {
 constexpr double kWorthSaying = 10;  // seconds of work
 }  // namespace
 
-ProgressLine::ProgressLine(const std::string& mode)
-    : mode_(mode == "none"                                   ? Mode::kNone
-            : mode == "auto" && ::isatty(STDERR_FILENO) != 0 ? Mode::kBar
-                                                             : Mode::kPlain) {}
+ProgressLine::ProgressLine()
+    : mode_(!log::is_shown(log::Level::kWarn)  ? Mode::kNone
+            : ::isatty(STDERR_FILENO) != 0     ? Mode::kBar
+            : log::is_shown(log::Level::kInfo) ? Mode::kPlain
+                                               : Mode::kNone) {}
 
 void ProgressLine::begin(std::string_view phase, size_t unknown, size_t total, double seconds) {
   if (mode_ == Mode::kNone || seconds < kWorthSaying) return;

@@ -1,4 +1,5 @@
-// Progress on stderr: a bar on a terminal, a line every ten seconds elsewhere, nothing with "none".
+// Progress on stderr: a bar on a terminal, elsewhere a line every ten seconds with -v; nothing with
+// -q.
 #pragma once
 
 #include <chrono>
@@ -11,7 +12,7 @@ namespace collage::tool {
 
 class ProgressLine : public Progress {
  public:
-  explicit ProgressLine(const std::string& mode);
+  ProgressLine();
   void begin(std::string_view phase, size_t unknown, size_t total, double seconds) override;
   void update(std::string_view phase, size_t done, size_t total, size_t cached,
               size_t failed) override;

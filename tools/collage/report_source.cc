@@ -110,7 +110,7 @@ void ReportSource::ask_each_target() {
   for (const nlohmann::json& target : report_["targets"]) {
     const std::string text = target.get<std::string>();
     const Backend* backend = find_backend(text.substr(0, text.find(' ')));
-    if (backend != nullptr && backend->is_host()) continue;
+    if (backend != nullptr && backend->traits().is_host) continue;
     ask("--exclude", text);
     ask("--pin", ".*=" + text);
   }

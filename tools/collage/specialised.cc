@@ -167,7 +167,7 @@ Status compile_specialised(const SharedOptions& options, const BucketFlags& flag
   if (!flags.states.empty())
     dynamic.states = TRY(states_of(flags, TRY(inspect_onnx(options.model)).inputs));
   DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
-  ProgressLine progress(options.progress);
+  ProgressLine progress;
   InterruptScope interrupts;
   program.impl().context.progress = &progress;
   TRY(program.prepare_buckets().with_context(options.model));

@@ -16,13 +16,13 @@ Status targets() {
   for (Backend* backend : all_backends()) {
     Status available = backend->available();
     fmt::print("{:<10} {:<12} {}{}\n", backend->name(),
-               available.ok() ? "available" : "unavailable", backend->version(),
+               available.ok() ? "available" : "unavailable", backend->traits().version,
                available.ok() ? "" : "  " + available.message());
-    if (const auto operators = backend->loses_nan(); !operators.empty())
+    if (const auto operators = backend->traits().loses_nan; !operators.empty())
       fmt::print("{:<10} may lose NaN in {}\n", "", fmt::join(operators, ", "));
-    if (const std::string algorithms = backend->spreads_nan(); !algorithms.empty())
+    if (const std::string algorithms = backend->traits().spreads_nan; !algorithms.empty())
       fmt::print("{:<10} may spread NaN and infinity by {}\n", "", algorithms);
-    for (const VirtualDevice& device : backend->devices())
+    for (const VirtualDevice& device : backend->traits().devices)
       if (!is_host_memory(device)) fmt::print("{:<10} device {}\n", "", device_text(device));
   }
   for (const MissingBackend& missing : missing_backends())

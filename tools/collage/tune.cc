@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "compiler/tuning_passes.h"
 #include "options.h"
 #include "report/report.h"
@@ -31,8 +32,8 @@ Status announce(const std::vector<Model>& models, const SharedOptions& options) 
     all.insert(task.text);
     if (task.unknown > 0) unknown.insert(task.text);
   }
-  fmt::print(stderr, "collage: {} models, {} functions, {} of them to measure\n", models.size(),
-             all.size(), unknown.size());
+  log::info("{} models, {} functions, {} of them to measure", models.size(), all.size(),
+            unknown.size());
   return {};
 }
 
@@ -44,7 +45,7 @@ Status tune(SharedOptions options, const std::vector<std::string>& models) {
     options.model = path;
     loaded.push_back(TRY(load(options)));
   }
-  if (models.size() > 1 && options.progress != "none") TRY(announce(loaded, options));
+  if (models.size() > 1) TRY(announce(loaded, options));
   for (size_t m = 0; m < models.size(); ++m) {
     double seconds = 0;
     Program program = TRY(compile(loaded[m], options, &seconds).with_context(models[m]));

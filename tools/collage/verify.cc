@@ -24,7 +24,7 @@ Status check_layerwise(const Program& program, const std::vector<Tensor>& inputs
   std::map<std::string, StepMeaning> kernels;
   std::map<std::string, std::string> nodes;
   for (const ReportedKernel& kernel : program.impl().report.kernels) {
-    kernels[kernel.name] = {kernel.function, kernel.variant.effective_rounding()};
+    kernels[kernel.name] = {kernel.function, kernel.variant.rounding};
     for (const ReportedKernel::OpRef& op : kernel.ops)
       nodes[kernel.name] += " " + (op.onnx_node.empty() ? op.op : op.onnx_node);
   }
@@ -97,7 +97,7 @@ Status verify(const VerifyOptions& options) {
           "they compute",
           options.model);
     if (!expectation.runtime.empty())
-      return usage_error("{}: --against wants the model's own file", options.model);
+      return usage_error("{}: --compare wants the model's own file", options.model);
     if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
       return verify_staged(*staged, options, expectation);
     artifact.emplace(TRY(open_artifact(options, EmbeddedWeights::kRead)));
@@ -184,13 +184,14 @@ Command add_verify(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("verify", "run against the reference and report the largest errors");
   add_compile_options(*command, *options);
+  add_config_option(*command, *options);
   add_input_options(*command, *options);
   add_output_option(*command, *options);
   CLI::Option* expect =
       command->add_option("--expect", options->expectation.folder,
                           "a folder of expected outputs, 0_NAME.npy …, instead of the reference");
   command
-      ->add_option("--against", options->expectation.runtime,
+      ->add_option("--compare", options->expectation.runtime,
                    "onnxruntime, openvino: what this runtime makes of the model's file, which it "
                    "imports itself, instead of the reference")
       ->check(CLI::IsMember({"onnxruntime", "openvino"}))

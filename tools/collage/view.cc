@@ -31,7 +31,7 @@ Command add_view(CLI::App& app) {
       app.add_subcommand("view", "write a plan as one HTML page: graph, costs, alternatives");
   command->add_option("MODEL", options->model, "a model, an artifact, or a report of --json")
       ->required();
-  command->add_option("-o,--output", options->output, "the HTML file to write")->required();
+  command->add_option("-o", options->output, "the HTML file to write")->required();
   add_compile_flags(*command, *options);
   add_config_option(*command, *options);
   add_input_options(*command, *options);

@@ -1,4 +1,4 @@
-// collage worker: measures candidates for a parent process (see cost/worker.h). Not for people.
+// collage worker: measures candidates for a parent process (see measure/worker.h). Not for people.
 
 #include "measure/worker_loop.h"
 #include "options.h"

@@ -33,37 +33,42 @@ Variant attention_variant(Parts parts, const Function& function) {
 /// Attention computes both operands, and cuts them alike.
 bool has_attention_of(const Parts& parts) { return parts.left == parts.right; }
 
+/// What begins a schedule: which of kAllParts. A contraction's goes on after a space.
+std::string schedule_of(size_t parts, const std::string& rest) {
+  return std::to_string(parts) + (rest.empty() ? "" : " " + rest);
+}
+
 class AmxBackend : public Backend {
  public:
-  std::string name() const override { return "amx"; }
-  std::string version() const override { return source_fingerprint(name()); }
+  AmxBackend()
+      : Backend("amx", [] {
+          const bool has = matrix_unit().ok();
+          return BackendTraits{.version = source_fingerprint("amx"),
+                               .priority = 25,
+                               .lowers = has,
+                               .vector_speedup = 12,
+                               .peak_probe = has ? std::optional(PeakProbe{multiply_tiles_at_rest,
+                                                                           2 * kPeakRoundProducts})
+                                                 : std::nullopt,
+                               .spreads_nan = "sums of products of parts"};
+        }) {}
   Status available() const override { return matrix_unit(); }
-  int priority() const override { return 25; }
-  double vector_speedup() const override { return 12; }
 
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<UnionPartitionRule>(
-        name(), std::vector<PartitionRulePtr>{contraction::make_contraction_rule(name(), true),
+        name(), std::vector<PartitionRulePtr>{contraction::make_contraction_rule(name()),
                                               make_attention_rule()});
   }
 
   // `amx -parts=3` offers sums of six products instead of three: the accuracy of float32.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
-    return variants_of(function, {parts_of(target)}, options).with_context(name());
-  }
-
-  std::string spreads_nan() const override { return "sums of products of parts"; }
-
-  std::optional<PeakProbe> peak_probe(const Target&) const override {
-    if (!matrix_unit().ok()) return std::nullopt;
-    return PeakProbe{multiply_tiles_at_rest, 2 * kPeakRoundProducts};
-  }
-
-  bool lowers() const override { return matrix_unit().ok(); }
-  Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
-                                                const CompileOptions& options) const override {
-    return variants_of(function, {{1, 1}, {1, 2}}, options).with_context(name());
+    const auto given = target.options.find("parts");
+    const Parts most =
+        given != target.options.end() && given->second == "3" ? Parts{3, 3} : Parts{2, 2};
+    std::vector<Parts> offered{most};
+    if (options.rounding == RoundingLimit::kAny) offered = {most, {1, 1}, {1, 2}};
+    return variants_of(function, offered, options).with_context(name());
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
@@ -73,36 +78,47 @@ class AmxBackend : public Backend {
   }
 
  private:
-  static Parts parts_of(const Target& target) {
-    const auto given = target.options.find("parts");
-    return given != target.options.end() && given->second == "3" ? Parts{3, 3} : Parts{2, 2};
-  }
   static Result<std::vector<Variant>> variants_of(const Function& function,
                                                   const std::vector<Parts>& offered,
                                                   const CompileOptions& options) {
     const Function flat = TRY(inline_calls(function));
+    const bool attends = has_attention(flat);
+    if (attends) TRY(read_attention(flat));
     std::vector<Variant> list;
-    if (has_attention(flat)) {
-      TRY(read_attention(flat));
-      for (const Parts& parts : offered)
-        if (has_attention_of(parts)) list.push_back(attention_variant(parts, function));
-      return list;
+    for (const Parts& parts : offered) {
+      const auto place = static_cast<size_t>(
+          std::find(std::begin(kAllParts), std::end(kAllParts), parts) - std::begin(kAllParts));
+      std::vector<Variant> some;
+      if (!attends)
+        some = TRY(contraction::contraction_variants(function, flat, parts, options.threads));
+      else if (has_attention_of(parts))
+        some.push_back(attention_variant(parts, function));
+      for (Variant& variant : some) {
+        variant.schedule = schedule_of(place, variant.schedule);
+        list.push_back(std::move(variant));
+      }
     }
-    return contraction::contraction_variants(function, flat, offered, options.threads);
+    return list;
   }
   static Result<std::unique_ptr<Kernel>> kernel_of(const Function& function, const Variant& variant,
                                                    const CompileOptions& options) {
     TRY(matrix_unit());  // asks for it
     const Function flat = TRY(inline_calls(function));
+    const std::string_view schedule = variant.schedule;
+    const size_t space = std::min(schedule.find(' '), schedule.size());
+    const std::string_view rest = schedule.substr(std::min(space + 1, schedule.size()));
+    // One that is none is refused below.
+    const Parts parts =
+        kAllParts[position_in(schedule.substr(0, space), std::size(kAllParts)).value_or(0)];
     if (has_attention(flat)) {
       Attention attention = TRY(read_attention(flat));
-      for (const Parts& parts : kAllParts)
-        if (has_attention_of(parts) && variant == attention_variant(parts, function))
-          return make_attention_kernel(std::move(attention), parts.left, options.threads);
-      return unsupported("no variant {}", variant.to_string());
+      if (schedule.empty() || !has_attention_of(parts) ||
+          !(variant == attention_variant(parts, function)))
+        return unsupported("no variant {}", variant.to_string());
+      return make_attention_kernel(std::move(attention), parts.left, options.threads);
     }
-    return contraction::compile_contraction(function, flat, variant, kAllParts, tile_micro_kernel(),
-                                            options.threads);
+    return contraction::compile_contraction(function, flat, variant, parts, rest,
+                                            tile_micro_kernel(), options.threads);
   }
 };
 

@@ -35,15 +35,15 @@ Variant variant_of(const Method& method, const Function& function) {
 
 class BlasBackend : public Backend {
  public:
-  std::string name() const override { return "blas"; }
-  std::string version() const override {
-    return fmt::format("openblas-{}+{}", openblas_version(), source_fingerprint("blas"));
-  }
-  Status available() const override { return openblas().status(); }
-  int priority() const override { return 50; }
   // Slower than onednn and native on the products of transformers, by half and more.
-  bool by_default() const override { return false; }
-  void register_operators() const override { register_labels(); }
+  BlasBackend()
+      : Backend("blas", [] {
+          return BackendTraits{.version = fmt::format("openblas-{}+{}", openblas_version(),
+                                                      source_fingerprint("blas")),
+                               .priority = 50,
+                               .by_default = false};
+        }) {}
+  Status available() const override { return openblas().status(); }
 
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<AnchorEpiloguePartitionRule>(
@@ -56,8 +56,10 @@ class BlasBackend : public Backend {
     const Product product =
         TRY(gemm::read_product(TRY(inline_calls(function))).with_context(name()));
     std::vector<Variant> list;
-    for (const Method& method : methods(product, options.threads))
+    for (const Method& method : methods(product, options.threads)) {
       list.push_back(variant_of(method, function));
+      list.back().schedule = std::to_string(list.size() - 1);
+    }
     return list;
   }
 
@@ -65,10 +67,11 @@ class BlasBackend : public Backend {
                                           const Target&,
                                           const CompileOptions& options) const override {
     Product product = TRY(gemm::read_product(TRY(inline_calls(function))).with_context(name()));
-    for (const Method& method : methods(product, options.threads))
-      if (variant == variant_of(method, function))
-        return make_product_kernel(std::move(product), method);
-    return unsupported("blas: no variant {}", variant.to_string());
+    const std::vector<Method> offered = methods(product, options.threads);
+    const std::optional<size_t> position = position_in(variant.schedule, offered.size());
+    if (!position || !(variant == variant_of(offered[*position], function)))
+      return unsupported("blas: no variant {}", variant.to_string());
+    return make_product_kernel(std::move(product), offered[*position]);
   }
 };
 
@@ -77,6 +80,7 @@ class BlasBackend : public Backend {
 
 std::unique_ptr<Backend> make_blas_backend() {
   blas::register_loaders();
+  blas::register_labels();
   return std::make_unique<blas::BlasBackend>();
 }
 

@@ -46,13 +46,10 @@ bool follows_image(const EpilogueStep& step) {
   return read_step(step.call, step.data_arg, 1).has_value();
 }
 
-/// `function` is flat. `offered` are all integers or none.
-Result<Contraction> read(const Function& function, std::span<const Parts> offered) {
+/// `function` is flat.
+Result<Contraction> read(const Function& function) {
   Contraction c = TRY(read_contraction(function));
-  if (offered[0].integers && c.channels_last)
-    return unsupported("products of integers, which native computes");
-  if (!offered[0].integers && c.pass_rows() < kFewestRows)
-    return unsupported("{} rows", c.pass_rows());
+  if (c.pass_rows() < kFewestRows) return unsupported("{} rows", c.pass_rows());
   // Where rows of the result begin is kept in 32 bits.
   for (const Branch& branch : c.branches) {
     const int64_t elements =
@@ -70,9 +67,6 @@ Variant variant_of(const Contraction& c, const Schedule& schedule, const Functio
   // Weights of products are packed alike whatever the rows.
   variant.weights =
       c.channels_last ? fmt::format("contraction {}", schedule.parts.right) : std::string();
-  // Transformed numbers are rounded, and the way back makes small differences of large results.
-  if (schedule.winograd)
-    variant.rounding.fixed_point = *schedule.winograd == winograd::Form::kTwo ? 0x1p-12 : 0x1p-11;
   if (c.channels_last) return variant;
   const auto block = [](Encoding& encoding, const TensorType& type) {
     encoding.layout =
@@ -87,13 +81,13 @@ Variant variant_of(const Contraction& c, const Schedule& schedule, const Functio
 
 }  // namespace
 
-PartitionRulePtr make_contraction_rule(const std::string& name, bool products) {
-  std::vector<std::string> anchors = {"nn.conv1d",           "nn.conv2d",
-                                      "nn.conv3d",           "nn.conv1d_transpose",
-                                      "nn.conv2d_transpose", "nn.conv3d_transpose"};
-  if (products) anchors.insert(anchors.end(), {"nn.dense", "nn.matmul", "nn.batch_matmul"});
-  const auto contractions =
-      std::make_shared<AnchorEpiloguePartitionRule>(name, is_op_among(anchors), starts, follows);
+PartitionRulePtr make_contraction_rule(const std::string& name) {
+  const auto contractions = std::make_shared<AnchorEpiloguePartitionRule>(
+      name,
+      is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose",
+                   "nn.conv2d_transpose", "nn.conv3d_transpose", "nn.dense", "nn.matmul",
+                   "nn.batch_matmul"}),
+      starts, follows);
   const auto enlarging = std::make_shared<AnchorEpiloguePartitionRule>(
       name,
       is_op_among({"nn.conv1d", "nn.conv2d", "nn.conv3d"})(
@@ -111,39 +105,37 @@ PartitionRulePtr make_contraction_rule(const std::string& name, bool products) {
 
 Variant plain_variant(std::string name, const Parts& parts, const Function& function) {
   Variant variant = Variant::plain(std::move(name), function);
-  variant.relaxed = parts.left == 2;
-  variant.lowered = parts.left == 1;
-  // What is left of an infinity beside its first part is NaN; integers have one unit for many.
-  variant.spreads_nan = parts.left > 1 || parts.integers;
-  if (parts.integers) {
-    // Weights err most: half a unit of 12 bits, of coarse ones of 10.
-    variant.rounding.fixed_point = parts.coarse ? 0x1p-11 : 0x1p-13;
-  } else if (parts.left < 3) {
+  // What is left of an infinity beside its first part is NaN.
+  variant.spreads_nan = parts.left > 1;
+  if (parts.left < 3)
     variant.rounding = parts.left == 2 ? rounding::kBFloat16Pairs : rounding::kBFloat16Factors;
-  }
+  variant.work = {.multiplications = static_cast<double>(parts.products()),
+                  .unit = "bfloat16",
+                  .constants = parts.left == 1 ? 0.5 : 1};
   return variant;
 }
 
 Result<std::vector<Variant>> contraction_variants(const Function& function, const Function& flat,
-                                                  std::span<const Parts> offered, int threads) {
-  const Contraction c = TRY(read(flat, offered));
+                                                  const Parts& parts, int threads) {
+  const Contraction c = TRY(read(flat));
   std::vector<Variant> list;
-  for (const Parts& parts : offered)
-    for (const Schedule& schedule : schedules(c, parts, threads))
-      list.push_back(variant_of(c, schedule, function));
+  for (const Schedule& schedule : schedules(c, parts, threads)) {
+    list.push_back(variant_of(c, schedule, function));
+    list.back().schedule = std::to_string(list.size() - 1);
+  }
   return list;
 }
 
 Result<std::unique_ptr<Kernel>> compile_contraction(const Function& function, const Function& flat,
-                                                    const Variant& variant,
-                                                    std::span<const Parts> offered,
+                                                    const Variant& variant, const Parts& parts,
+                                                    std::string_view schedule,
                                                     const MicroKernel& micro_kernel, int threads) {
-  Contraction c = TRY(read(flat, offered));
-  for (const Parts& parts : offered)
-    for (const Schedule& schedule : schedules(c, parts, threads))
-      if (variant == variant_of(c, schedule, function))
-        return make_contraction_kernel(std::move(c), schedule, micro_kernel, threads);
-  return unsupported("no variant {}", variant.to_string());
+  Contraction c = TRY(read(flat));
+  const std::vector<Schedule> list = schedules(c, parts, threads);
+  const std::optional<size_t> position = position_in(schedule, list.size());
+  if (!position || !(variant == variant_of(c, list[*position], function)))
+    return unsupported("no variant {}", variant.to_string());
+  return make_contraction_kernel(std::move(c), list[*position], micro_kernel, threads);
 }
 
 }  // namespace collage::contraction

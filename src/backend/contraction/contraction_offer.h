@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/variant.h"
@@ -14,20 +14,19 @@
 
 namespace collage::contraction {
 
-/// Convolutions, and products where those are wanted too, with what follows them, each alone and
-/// siblings together.
-PartitionRulePtr make_contraction_rule(const std::string& name, bool products);
+/// Convolutions and products with what follows them, each alone and siblings together.
+PartitionRulePtr make_contraction_rule(const std::string& name);
 
 /// A variant whose tensors have plain layouts.
 Variant plain_variant(std::string name, const Parts& parts, const Function& function);
 
-/// `flat` is `function` without its Composite functions.
+/// `flat` is `function` without its Composite functions. Schedules are positions among these.
 Result<std::vector<Variant>> contraction_variants(const Function& function, const Function& flat,
-                                                  std::span<const Parts> offered, int threads);
-/// The kernel of the variant, which is one of such parts. `micro_kernel` outlives it.
+                                                  const Parts& parts, int threads);
+/// The kernel of the variant that has such parts and that schedule. `micro_kernel` outlives it.
 Result<std::unique_ptr<Kernel>> compile_contraction(const Function& function, const Function& flat,
-                                                    const Variant& variant,
-                                                    std::span<const Parts> offered,
+                                                    const Variant& variant, const Parts& parts,
+                                                    std::string_view schedule,
                                                     const MicroKernel& micro_kernel, int threads);
 
 }  // namespace collage::contraction

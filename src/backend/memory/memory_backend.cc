@@ -43,6 +43,7 @@ Result<Parsed> parse(const Function& function) {
 
 Variant variant_of(const Function& function, const Layout& layout) {
   Variant variant = Variant::plain("in place", function);
+  variant.work.in_place = true;
   for (auto* encodings : {&variant.inputs, &variant.outputs})
     for (Encoding& encoding : *encodings) encoding.layout = layout;
   return variant;
@@ -61,9 +62,10 @@ std::vector<Layout> layouts_of(const Pieces& pieces) {
 
 class MemoryBackend : public Backend {
  public:
-  std::string name() const override { return "memory"; }
-  std::string version() const override { return source_fingerprint("memory"); }
-  int priority() const override { return 5; }
+  MemoryBackend()
+      : Backend("memory", [] {
+          return BackendTraits{.version = source_fingerprint("memory"), .priority = 5};
+        }) {}
   PartitionRulePtr partition_rule(const Target&) const override { return make_pieces_rule(); }
 
   Result<std::vector<Variant>> variants(const Function& function, const Target&,

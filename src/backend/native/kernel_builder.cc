@@ -6,7 +6,6 @@
 #include "backend/native/called_program.h"
 #include "backend/native/conv_template.h"
 #include "backend/native/conv_weights.h"
-#include "backend/native/external_product.h"
 #include "backend/native/generic_schedule.h"
 #include "backend/native/horizontal_reductions.h"
 #include "backend/native/integer_products.h"
@@ -30,6 +29,10 @@ Coords to_rank(const Coords& at, size_t rank) {
   Coords result{{at.logical[0], at.logical[1]}, at.block, at.lane};
   for (size_t d = 5 - (rank - 2); d < 5; ++d) result.logical.push_back(at.logical[d]);
   return result;
+}
+
+Status no_variant(const Variant& variant) {
+  return internal_error("native: no variant {}", variant.to_string());
 }
 
 /// A kernel while it is built: its function as terms, and those as Halide.
@@ -96,24 +99,24 @@ Result<Func> build_conv_result(Draft& draft, const KernelGroup& group, const Var
     if (prologue[i] && !variant.inputs[i].layout.is_plain()) in = layout_of(variant.inputs[i]);
   }
   const ChannelLayout out = layout_of(variant.outputs[0]);
-  for (const ConvChoice& choice : conv_choices(group, in, out, threads)) {
-    if (choice.name != variant.name) continue;
-    const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
-    const float* constant = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
-    const ImageParam param = bind_weights(draft.translator, choice, depthwise, constant);
-    const Expr& data = choice.upsampled ? group.small_image : group.anchor->args[0];
-    const size_t rank = data->tensor_type().shape.size();
-    const Access input = [&reader = draft.reader, data, rank](const Coords& at) {
-      return reader.value(data, to_rank(at, rank));
-    };
-    if (choice.upsampled)
-      return build_upsampled(choice.problem, *choice.upsampled, input, param, epilogue);
-    if (choice.winograd)
-      return build_winograd(choice.problem, *choice.winograd, input, param, epilogue);
-    return depthwise ? build_depthwise(choice.problem, choice.depthwise, input, param, epilogue)
-                     : build_conv(choice.problem, choice.conv, input, param, epilogue);
-  }
-  return internal_error("native: no schedule '{}'", variant.name);
+  const std::vector<ConvChoice> choices = conv_choices(group, in, out, threads);
+  const std::optional<size_t> position = position_in(variant.schedule, choices.size());
+  if (!position) return no_variant(variant);
+  const ConvChoice& choice = choices[*position];
+  const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
+  const float* constant = as<ConstantNode>(group.anchor->args[1])->value.data<float>();
+  const ImageParam param = bind_weights(draft.translator, choice, depthwise, constant);
+  const Expr& data = choice.upsampled ? group.small_image : group.anchor->args[0];
+  const size_t rank = data->tensor_type().shape.size();
+  const Access input = [&reader = draft.reader, data, rank](const Coords& at) {
+    return reader.value(data, to_rank(at, rank));
+  };
+  if (choice.upsampled)
+    return build_upsampled(choice.problem, *choice.upsampled, input, param, epilogue);
+  if (choice.winograd)
+    return build_winograd(choice.problem, *choice.winograd, input, param, epilogue);
+  return depthwise ? build_depthwise(choice.problem, choice.depthwise, input, param, epilogue)
+                   : build_conv(choice.problem, choice.conv, input, param, epilogue);
 }
 
 Result<Func> build_matmul_result(Draft& draft, const KernelGroup& group, const Variant& variant,
@@ -136,27 +139,28 @@ Result<Func> build_matmul_result(Draft& draft, const KernelGroup& group, const V
       return reader.value(anchor.args[index], c);
     };
   };
-  for (const MatmulSchedule& schedule : matmul_schedules(problem, threads, has_avx512())) {
-    if (matmul_name(schedule, variant.lowered) != variant.name) continue;
-    ImageParam weights;
-    if (problem.constant_b) {
-      const float* b = as<ConstantNode>(anchor.args[1])->value.data<float>();
-      const std::vector<int64_t> extents = packed_matmul_extents(problem.shape);
-      const int64_t k_stride = transpose_b ? 1 : problem.shape.n,
-                    n_stride = transpose_b ? problem.shape.k : 1;
-      weights =
-          variant.lowered
-              ? bind_weights(draft.translator, extents,
-                             pack_matmul_weights<uint16_t>(problem.shape, b, k_stride, n_stride),
-                             schedule.ahead)
-              : bind_weights(draft.translator, extents,
-                             pack_matmul_weights<float>(problem.shape, b, k_stride, n_stride),
-                             schedule.ahead);
-    }
-    return build_matmul(problem, schedule, operand(0, transpose_a), operand(1, transpose_b),
-                        weights, epilogue);
+  const bool half = variant.schedule.starts_with(kHalfWeights);
+  const std::vector<MatmulSchedule> schedules = matmul_schedules(problem, threads, has_avx512());
+  const std::optional<size_t> position = position_in(
+      std::string_view(variant.schedule).substr(half ? kHalfWeights.size() : 0), schedules.size());
+  if (!position) return no_variant(variant);
+  const MatmulSchedule& schedule = schedules[*position];
+  ImageParam weights;
+  if (problem.constant_b) {
+    const float* b = as<ConstantNode>(anchor.args[1])->value.data<float>();
+    const std::vector<int64_t> extents = packed_matmul_extents(problem.shape);
+    const int64_t k_stride = transpose_b ? 1 : problem.shape.n,
+                  n_stride = transpose_b ? problem.shape.k : 1;
+    weights =
+        half ? bind_weights(draft.translator, extents,
+                            pack_matmul_weights<uint16_t>(problem.shape, b, k_stride, n_stride),
+                            schedule.ahead)
+             : bind_weights(draft.translator, extents,
+                            pack_matmul_weights<float>(problem.shape, b, k_stride, n_stride),
+                            schedule.ahead);
   }
-  return internal_error("native: no schedule '{}'", variant.name);
+  return build_matmul(problem, schedule, operand(0, transpose_a), operand(1, transpose_b), weights,
+                      epilogue);
 }
 
 Func build_attention_result(Draft& draft, const KernelGroup& group,
@@ -212,11 +216,11 @@ void finish(BuiltKernel& built, Draft& draft, std::vector<Func> outputs) {
 /// Of a function in which a tensor program of a user is called.
 Result<tensor_program::Program> program_of_stages(const Function& function, const Variant& variant,
                                                   int threads) {
-  if (variant.name == kProgram) {
+  if (variant.schedule == kProgram) {
     std::optional<tensor_program::Program> program = TRY(called_program(function));
     if (program) return std::move(*program);
   }
-  if (const auto schedule = parse_stage_schedule(variant.name)) {
+  if (const auto schedule = parse_stage_schedule(variant.schedule)) {
     std::vector<ChannelLayout> layouts;
     if (variant.outputs[0].layout != Layout()) layouts = layouts_of(variant);
     const Function computed =
@@ -224,7 +228,7 @@ Result<tensor_program::Program> program_of_stages(const Function& function, cons
     const tensor_program::Program stages = TRY(emitted_stages(computed, std::move(layouts)));
     return guarded_loops(TRY(with_schedule(stages, *schedule, threads)), true);
   }
-  return internal_error("native: no schedule '{}'", variant.name);
+  return no_variant(variant);
 }
 
 BuiltKernel build_stages(const tensor_program::Program& program, bool whole, bool ahead) {
@@ -254,11 +258,12 @@ BuiltKernel build_stages(const tensor_program::Program& program, bool whole, boo
 }  // namespace
 
 Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads) {
-  if (variant.name.starts_with(kSymbolic)) return build_symbolic(function, variant.name, threads);
-  const std::optional<StageSchedule> stages = parse_stage_schedule(variant.name);
+  if (variant.schedule.starts_with(kSymbolic))
+    return build_symbolic(function, variant.schedule, threads);
+  const std::optional<StageSchedule> stages = parse_stage_schedule(variant.schedule);
   if (stages || computes_stages(function))
     return build_stages(TRY(program_of_stages(function, variant, threads)),
-                        variant.name != kProgram, stages && stages->ahead);
+                        variant.schedule != kProgram, stages && stages->ahead);
   const Function collapsed = collapsed_for(function, variant);
   const KernelGroup group = TRY(analyse_group(collapsed));
   std::vector<ChannelLayout> params;
@@ -274,14 +279,6 @@ Result<BuiltKernel> build_kernel(const Function& function, const Variant& varian
                  threads);
     }
     if (!group.row_stages) schedule_stages_first(draft.emitter);
-    finish(built, draft, result_funcs(draft));
-    return built;
-  }
-
-  if (variant.name.starts_with(kExternal)) {
-    TRY(add_external_product(draft.emitter, group, variant.name.substr(kExternal.size()), threads));
-    const Shape& shape = group.results[0]->tensor_type().shape;
-    built.result_extents.push_back({shape.rbegin(), shape.rend()});
     finish(built, draft, result_funcs(draft));
     return built;
   }

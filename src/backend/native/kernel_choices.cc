@@ -111,8 +111,4 @@ MatmulProblem matmul_problem(const KernelGroup& group) {
   return problem;
 }
 
-std::string matmul_name(const MatmulSchedule& schedule, bool lowered) {
-  return schedule.to_string() + (lowered ? " bf16 weights" : "");
-}
-
 }  // namespace collage::native

@@ -1,6 +1,6 @@
-// What a variant's name and encodings say about how native computes a function: the function in
-// fewer dimensions, the layouts of its data and result, and the template's schedule, which is the
-// one of that name among those of the anchor. kernel_variants.h lists the variants,
+// What a variant's schedule and encodings say about how native computes a function: the function in
+// fewer dimensions, the layouts of its data and result, and the template's schedule, which is a
+// position among those of the anchor. kernel_variants.h lists the variants,
 // kernel_builder.h builds one of them; both ask here.
 #pragma once
 
@@ -17,10 +17,7 @@
 
 namespace collage::native {
 
-/// Starts the names of variants that call a library.
-inline const std::string kExternal = "extern ";
-
-/// The variant of a call of a tensor program alone, as it stands.
+/// The schedule of a call of a tensor program alone, as it stands.
 inline const std::string kProgram = "program";
 
 /// Whether native computes the function as stages of one program: it calls a tensor program, and
@@ -61,7 +58,7 @@ std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in,
                                      int threads);
 
 MatmulProblem matmul_problem(const KernelGroup& group);
-/// Lowered, a product's weights are stored in bfloat16; it computes in float32.
-std::string matmul_name(const MatmulSchedule& schedule, bool lowered);
+/// Starts the schedules of products whose weights are stored in bfloat16; they compute in float32.
+inline const std::string kHalfWeights = "bfloat16 ";
 
 }  // namespace collage::native

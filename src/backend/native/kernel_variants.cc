@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "backend/native/called_program.h"
-#include "backend/native/external_product.h"
 #include "backend/native/integer_products.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/real_products.h"
@@ -48,12 +47,14 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
     // Collapsing dimensions may change the shape, and with it the schedules.
     auto collapsed = analyse_group(collapsed_for(function, variant));
     if (!collapsed.ok()) return;
+    size_t position = 0;
     for (const ConvChoice& choice : conv_choices(collapsed.value(), in, out, threads)) {
       if (!choice.winograd && most-- == 0) break;
       variant.name = choice.name;
+      variant.schedule = std::to_string(position++);
       const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
-      variant.relaxed = choice.winograd.has_value();
-      variant.spreads_nan = variant.relaxed || (!depthwise && joins_groups(choice));
+      variant.spreads_nan = choice.winograd || (!depthwise && joins_groups(choice));
+      variant.work = choice.winograd ? Work::of_winograd(choice.winograd->outputs) : Work();
       variant.weights = weight_form(choice, depthwise);
       variant.rounding = !choice.winograd                ? Rounding()
                          : choice.winograd->outputs == 2 ? rounding::kWinograd2
@@ -92,19 +93,22 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
 std::vector<Variant> matmul_variants(const Function& function, const MatmulProblem& problem,
                                      int threads, bool lowered) {
   std::vector<Variant> variants;
+  size_t position = 0;
   for (const MatmulSchedule& s : matmul_schedules(problem, threads, has_avx512())) {
+    const std::string schedule = std::to_string(position++);
     if (lowered && s.ahead) continue;
-    Variant variant = Variant::plain(matmul_name(s, lowered), function);
-    variant.lowered = lowered;
+    Variant variant = Variant::plain(s.to_string() + (lowered ? " bf16 weights" : ""), function);
+    variant.schedule = lowered ? kHalfWeights + schedule : schedule;
     variant.weights = weight_form(problem, lowered);
     if (lowered) variant.rounding = rounding::kBFloat16Factors;
+    if (lowered) variant.work.constants = 0.5;
     if (std::find(variants.begin(), variants.end(), variant) == variants.end())
       variants.push_back(variant);
   }
   return variants;
 }
 
-Result<std::vector<Variant>> all_variants(const Function& function, int threads, bool external) {
+Result<std::vector<Variant>> all_variants(const Function& function, int threads) {
   const KernelGroup group = TRY(analyse_group(function));
   if (group.kind == KernelGroup::Kind::kConv || group.kind == KernelGroup::Kind::kDepthwise) {
     std::vector<Variant> variants = conv_variants(function, group, threads);
@@ -115,14 +119,7 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
   if (group.kind == KernelGroup::Kind::kMatmul) {
     const Variant plain = Variant::plain("", function);
     const KernelGroup collapsed = TRY(analyse_group(collapsed_for(function, plain)));
-    std::vector<Variant> products =
-        matmul_variants(function, matmul_problem(collapsed), threads, false);
-    for (const std::string& label :
-         external ? external_products(collapsed) : std::vector<std::string>()) {
-      products.push_back(plain);
-      products.back().name = kExternal + label;
-    }
-    return products;
+    return matmul_variants(function, matmul_problem(collapsed), threads, false);
   }
   std::vector<Variant> variants;
   if (group.kind == KernelGroup::Kind::kAttention) {
@@ -146,6 +143,7 @@ Result<std::vector<Variant>> all_variants(const Function& function, int threads,
 
 Variant variant_of(const StageSchedule& schedule, const Function& function) {
   Variant variant = Variant::plain(schedule.to_string(), function);
+  variant.schedule = variant.name;
   if (schedule.packed || !schedule.intrinsic.empty()) variant.weights.clear();
   return variant;
 }
@@ -169,7 +167,7 @@ std::vector<Variant> dot_variants(const Function& flat, int threads) {
     const Result<tensor_program::Program> stages = emitted_stages(flat, std::move(layouts));
     if (!stages.ok()) continue;
     for (const StageSchedule& schedule : dot_schedules(*stages, threads)) {
-      variant.name = schedule.to_string();
+      variant.name = variant.schedule = schedule.to_string();
       variants.push_back(variant);
     }
   }
@@ -177,13 +175,13 @@ std::vector<Variant> dot_variants(const Function& flat, int threads) {
 }
 
 Result<Function> flattened_for(const Function& function, const Variant& variant) {
-  const std::optional<StageSchedule> schedule = parse_stage_schedule(variant.name);
+  const std::optional<StageSchedule> schedule = parse_stage_schedule(variant.schedule);
   const bool quantised = schedule && !schedule->intrinsic.empty() && !schedule->integers;
   return quantised ? inline_calls(function) : flattened(function);
 }
 
-Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external) {
-  if (!computes_stages(function)) return all_variants(function, threads, external);
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads) {
+  if (!computes_stages(function)) return all_variants(function, threads);
   std::vector<Variant> variants;
   const bool alone = TRY(called_program(function)).has_value();
   const Result<tensor_program::Program> stages = emitted_stages(function);
@@ -196,7 +194,10 @@ Result<std::vector<Variant>> kernel_variants(const Function& function, int threa
       variants.push_back(variant_of(schedule, function));
   }
   // With the schedule that it brings, or a plain one, which is the last that is worth trying.
-  if (alone) variants.push_back(Variant::plain(kProgram, function));
+  if (alone) {
+    variants.push_back(Variant::plain(kProgram, function));
+    variants.back().schedule = kProgram;
+  }
   return variants;
 }
 
@@ -215,8 +216,8 @@ Result<ScheduleSpace> kernel_schedules(const Function& function, int threads) {
   space.variant = [=](const ScheduleSpace::Choice& choice) {
     return variant_of(decided_schedule(*decisions, choice), function);
   };
-  space.named = [=](const std::string& name) -> std::optional<Variant> {
-    const std::optional<StageSchedule> schedule = parse_stage_schedule(name);
+  space.stated = [=](const std::string& text) -> std::optional<Variant> {
+    const auto schedule = parse_stage_schedule(text.substr(0, text.find('(')));
     if (!schedule || !choice_of(*decisions, *schedule)) return std::nullopt;
     return variant_of(*schedule, function);
   };
@@ -231,7 +232,8 @@ Result<std::vector<Variant>> integer_variants(const Function& function, int thre
   for (StageSchedule schedule : dot_schedules(stages, threads)) {
     schedule.integers = true;
     variants.push_back(variant_of(schedule, function));
-    variants.back().lowered = variants.back().spreads_nan = true;
+    variants.back().spreads_nan = true;
+    variants.back().work = {.unit = "int16", .constants = 0.5};
     variants.back().rounding.fixed_point = integers->rounding;
   }
   return variants;

@@ -13,9 +13,8 @@
 
 namespace collage::native {
 
-/// The ways to compute the function, best guess first, at most about four; besides, where
-/// `external`, those in which a function of a library is a stage.
-Result<std::vector<Variant>> kernel_variants(const Function& function, int threads, bool external);
+/// The ways to compute the function, best guess first, at most about four.
+Result<std::vector<Variant>> kernel_variants(const Function& function, int threads);
 
 /// More ways to compute a flat function with products of quantised tensors: as sums of integers,
 /// where this processor has an instruction for them (dot_products.h). None where it has no such

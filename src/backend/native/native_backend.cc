@@ -90,10 +90,16 @@ std::map<int, int64_t> indexed_parameters(const Function& function) {
 
 class NativeBackend : public Backend {
  public:
-  std::string name() const override { return "native"; }
-  std::string version() const override {
-    return fmt::format("halide-{}+{}", halide_version(), source_fingerprint("native"));
-  }
+  NativeBackend()
+      : Backend("native", [] {
+          return BackendTraits{
+              .version =
+                  fmt::format("halide-{}+{}", halide_version(), source_fingerprint("native")),
+              .priority = 30,
+              .lowers = true,
+              .spreads_nan =
+                  "Winograd, convolutions of small groups, products of integers, attention"};
+        }) {}
   // Without it much is slower, which nobody should have to find out.
   Status available() const override {
     Status status = linking_available();
@@ -102,57 +108,40 @@ class NativeBackend : public Backend {
       std::call_once(told, [&] { log::warn("native is left out: {}", status.message()); });
     return status;
   }
-  int priority() const override { return 30; }
 
-  // `native -fuse-programs=off` computes each call of a tensor program by itself.
-  PartitionRulePtr partition_rule(const Target& target) const override {
-    return make_native_rule("native", check_call, option(target, "fuse-programs") != "off");
-  }
+  PartitionRulePtr partition_rule(const Target&) const override { return make_native_rule(); }
 
-  // `native -external=on` offers products with a library's function as a stage, too: none of them
-  // has won yet, and each is measured. `native -symbolic=on` offers code that serves all shapes of
-  // the function (symbolic_kernel.h), `native -symbolic=only` that alone, where there is some.
+  // `native -symbolic=only` offers code that serves all shapes of the function (symbolic_kernel.h)
+  // alone, where there is some.
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions& options) const override {
     const Function quantised = TRY(inline_calls(function));
     const Function flat = TRY(with_real_products(quantised));
     return guarded("native", [&]() -> Result<std::vector<Variant>> {
-      const std::string option_symbolic = option(target, "symbolic");
-      std::vector<Variant> symbolic;
-      if (option_symbolic == "on" || option_symbolic == "only")
-        symbolic = symbolic_variants(flat, options.threads);
-      if (option_symbolic == "only" && !symbolic.empty()) return symbolic;
+      if (is_symbolic(target)) {
+        std::vector<Variant> symbolic = symbolic_variants(flat, options.threads);
+        if (!symbolic.empty()) return symbolic;
+      }
       // Where nothing is measured the first one is taken.
       std::vector<Variant> variants = dot_variants(quantised, options.threads);
-      std::vector<Variant> others =
-          TRY(kernel_variants(flat, options.threads, option(target, "external") == "on"));
+      std::vector<Variant> others = TRY(kernel_variants(flat, options.threads));
       std::move(others.begin(), others.end(), std::back_inserter(variants));
-      std::move(symbolic.begin(), symbolic.end(), std::back_inserter(variants));
+      if (options.rounding == RoundingLimit::kAny) {
+        // Products of quantised tensors are of integers without rounding.
+        const bool integers = multiplies_integers_faster() && !has_integer_product(quantised);
+        others = TRY(lowered_kernel_variants(flat, options.threads, integers));
+        std::move(others.begin(), others.end(), std::back_inserter(variants));
+      }
       return variants;
     });
   }
 
-  // `native -schedules=listed` has no others than `variants` lists, nor has `-symbolic=only`.
+  // `native -symbolic=only` has no others than `variants` lists.
   Result<ScheduleSpace> schedule_space(const Function& function, const Target& target,
                                        const CompileOptions& options) const override {
-    if (option(target, "schedules") == "listed" || option(target, "symbolic") == "only")
-      return ScheduleSpace();
+    if (is_symbolic(target)) return ScheduleSpace();
     const Function flat = TRY(flattened(function));
     return guarded("native", [&] { return kernel_schedules(flat, options.threads); });
-  }
-
-  bool lowers() const override { return true; }
-  std::string spreads_nan() const override {
-    return "Winograd, convolutions of small groups, products of integers, attention";
-  }
-  Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
-                                                const CompileOptions& options) const override {
-    const Function given = TRY(inline_calls(function));
-    const Function flat = TRY(with_real_products(given));
-    // Products of quantised tensors are of integers without rounding.
-    const bool integers = multiplies_integers_faster() && !has_integer_product(given);
-    return guarded("native",
-                   [&] { return lowered_kernel_variants(flat, options.threads, integers); });
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
@@ -186,14 +175,14 @@ class NativeBackend : public Backend {
   }
 
  private:
-  static std::string option(const Target& target, const std::string& name) {
-    const auto found = target.options.find(name);
-    return found == target.options.end() ? "" : found->second;
+  static bool is_symbolic(const Target& target) {
+    const auto found = target.options.find("symbolic");
+    return found != target.options.end() && found->second == "only";
   }
 
   Result<std::unique_ptr<Kernel>> load(BuiltKernel& built, const std::string& text,
                                        const CompileOptions& options, bool strict = false) const {
-    const std::string key = fmt::format("{}\n{}\n{} threads\n{}", version(),
+    const std::string key = fmt::format("{}\n{}\n{} threads\n{}", traits().version,
                                         kernel_target().to_string(), options.threads, text);
     auto code = TRY(CodeCache(options.cache_folder).get(key, [&]() -> Result<BuiltPipeline> {
       BuiltPipeline pipeline{built.pipeline, {}, false, built.checked, strict};

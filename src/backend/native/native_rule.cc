@@ -28,12 +28,8 @@ enum class Role {
 class Finder {
  public:
   Finder(const DataflowGraph& graph, std::shared_ptr<const PartitionSpec> spec, std::string rule,
-         CheckCall check, bool fuse_programs)
-      : graph_(graph),
-        spec_(std::move(spec)),
-        rule_(std::move(rule)),
-        check_(check),
-        fuse_programs_(fuse_programs) {
+         CheckCall check)
+      : graph_(graph), spec_(std::move(spec)), rule_(std::move(rule)), check_(check) {
     for (const auto& node : graph.nodes()) roles_.push_back(role_of(node.expr));
     for (const auto& node : graph.nodes())
       if (is_any_anchor(node.index)) own_chain(node.index);
@@ -79,7 +75,6 @@ class Finder {
   }
 
   Role role_of_program(const CallNode& call) const {
-    if (!fuse_programs_) return Role::kNone;
     if (tensor_program::is_elementwise(call)) return Role::kElementwise;
     const Result<tensor_program::Program> program = tensor_program::program_of_call(call);
     return program.ok() && tensor_program::pattern_kind(*program) != FusionKind::kOpaque
@@ -329,7 +324,6 @@ class Finder {
   std::shared_ptr<const PartitionSpec> spec_;
   std::string rule_;
   CheckCall check_;
-  bool fuse_programs_;
   std::vector<Role> roles_;
   IndexSet owned_;
   std::unordered_set<IndexSet, IndexSetHash> seen_;
@@ -338,22 +332,20 @@ class Finder {
 
 class NativeRule : public PartitionRule {
  public:
-  NativeRule(const std::string& name, CheckCall check, bool fuse_programs)
-      : PartitionRule(name), check_(check), fuse_programs_(fuse_programs) {}
+  NativeRule(const std::string& name, CheckCall check) : PartitionRule(name), check_(check) {}
   std::vector<CandidatePartition> all_candidates(
       const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) const override {
-    return Finder(graph, spec, name(), check_, fuse_programs_).run();
+    return Finder(graph, spec, name(), check_).run();
   }
 
  private:
   CheckCall check_;
-  bool fuse_programs_;
 };
 
 }  // namespace
 
-PartitionRulePtr make_native_rule(const std::string& name, CheckCall check, bool fuse_programs) {
-  return std::make_shared<NativeRule>(name, check, fuse_programs);
+PartitionRulePtr make_native_rule(const std::string& name, CheckCall check) {
+  return std::make_shared<NativeRule>(name, check);
 }
 
 }  // namespace collage::native

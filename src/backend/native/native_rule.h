@@ -32,9 +32,7 @@ namespace collage::native {
 /// Why a call cannot be computed in any group, if so.
 using CheckCall = Status (*)(const CallNode& call);
 
-/// `name`: of the rule, with which the labels of its candidates start. `fuse_programs`: calls of
-/// tensor programs are offered together with others, too.
-PartitionRulePtr make_native_rule(const std::string& name = "native", CheckCall check = check_call,
-                                  bool fuse_programs = true);
+/// `name`: of the rule, with which the labels of its candidates start.
+PartitionRulePtr make_native_rule(const std::string& name = "native", CheckCall check = check_call);
 
 }  // namespace collage::native

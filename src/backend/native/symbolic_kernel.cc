@@ -87,10 +87,12 @@ std::vector<Variant> symbolic_variants(const Function& flat, int threads) {
     const MatmulProblem problem{{{}, 1, general->product->columns, general->product->terms}};
     for (const ProductTile& tile : tiles_of(*general)) {
       variants.push_back(Variant::plain(name_of(tile), flat));
+      variants.back().schedule = variants.back().name;
       variants.back().weights = weight_form(problem, false);
     }
   } else if (scheduled_over_symbols(general->program, threads).ok()) {
     variants.push_back(Variant::plain(std::string(kSymbolic), flat));
+    variants.back().schedule = kSymbolic;
   }
   return variants;
 }

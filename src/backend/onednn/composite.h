@@ -49,12 +49,10 @@ struct Step {
 // float32.
 struct Types {
   Type source = kFloat, result = kFloat;
-  // More than one: of how many products of bfloat16 numbers each product consists (split.h).
+  // Two: weights are sums of two bfloat16 numbers, of a product each (split.h).
   int64_t parts = 1;
-  bool lowered() const { return source == kBrainFloat || result == kBrainFloat || parts > 1; }
+  bool lowered() const { return source == kBrainFloat || result == kBrainFloat; }
   bool bytes() const { return is_byte(source) || is_byte(result); }
-  // What the anchor multiplies.
-  Type factors() const { return parts > 1 ? kBrainFloat : source; }
 };
 
 // What integers stand for: scale * (q - zero_point).

@@ -81,7 +81,7 @@ Result<ConvolutionProblem> read_problem(const CompositePtr& composite, bool tran
   given.insert(given.end(), strides.begin() + 2, strides.end());
   if (groups == 1) p.weights.erase(p.weights.begin()), given.erase(given.begin());
   p.given = composite->inputs[1].constant;
-  p.weights_type = p.types.factors();
+  p.weights_type = p.types.source;
   if (composite->quantised()) {
     const QuantisedProduct product = TRY(read_quantised(*composite));
     p.given = product.weights;
@@ -116,16 +116,17 @@ Value source_value(ProgramBuilder& builder, const ConvolutionProblem& p, const D
   return parts;
 }
 
-// `make(source, result, attributes)` gives the primitive descriptor.
+// `make(source, result, attributes)` gives the primitive descriptor. `winograd`: the side of tiles
+// of the result by Winograd's algorithm, or 0.
 template <typename Make>
 Result<Implementation> implement(const std::shared_ptr<const ConvolutionProblem>& p,
-                                 std::string name, const Choice& from, const Choice& to,
-                                 Make make) {
+                                 std::string name, const Choice& from, const Choice& to, Make make,
+                                 int winograd = 0) {
   // oneDNN's own choice is asked for first, without post operations: the layouts it comes back with
   // decide the forms of the steps' operands.
   auto layouts = TRY(guarded("convolution", [&]() -> Result<std::pair<Layout, Layout>> {
-    auto pd = make(chosen(p->source, from, p->types.factors()),
-                   chosen(p->result, to, p->types.result), attributes({}, masks_of(p->values)));
+    auto pd = make(chosen(p->source, from, p->types.source), chosen(p->result, to, p->types.result),
+                   attributes({}, masks_of(p->values)));
     auto source = layout_of(pd.src_desc(), p->source);
     auto result = layout_of(pd.dst_desc(), p->result);
     if (!source || !result) return unsupported("onednn: a memory format that is no layout");
@@ -133,7 +134,7 @@ Result<Implementation> implement(const std::shared_ptr<const ConvolutionProblem>
   }));
   auto [source, result] = layouts;
   // A layout that coincides with plain in memory is called plain; oneDNN still hears its own name.
-  Desc source_desc = desc_of(p->source, from.value_or(source), p->types.factors());
+  Desc source_desc = desc_of(p->source, from.value_or(source), p->types.source);
   Desc result_desc = desc_of(p->result, to.value_or(result), p->types.result);
   auto anchored = TRY(plan_anchor(
       p->steps, p->result, to.value_or(result),
@@ -159,8 +160,11 @@ Result<Implementation> implement(const std::shared_ptr<const ConvolutionProblem>
   };
   Variant variant = encodings.variant(std::move(name), result);
   variant.weights = weight_form(p->given_weights, anchored.pd.weights_desc(), p->types.parts);
-  variant.relaxed = variant.spreads_nan = variant.name.starts_with("winograd");
-  if (variant.relaxed) variant.rounding = rounding::kWinograd4;
+  if (winograd > 0) {
+    variant.spreads_nan = true;
+    variant.rounding = rounding::kWinograd4;
+    variant.work = Work::of_winograd(winograd);
+  }
   return Implementation{std::move(variant), std::move(build)};
 }
 
@@ -217,8 +221,9 @@ Result<std::vector<Implementation>> plan_convolution(const CompositePtr& composi
     return found.take();
   }
   if (may_be_winograd(*p)) {
-    for (auto [name, tile] : {std::pair{"winograd4", "wino_4x3"}, {"winograd2", "wino_2x3"}})
-      found.add(implement(p, name, blocked, blocked, winograd_maker(p, tile)));
+    for (auto [side, tile] : {std::pair{4, "wino_4x3"}, {2, "wino_2x3"}})
+      found.add(implement(p, "winograd" + std::to_string(side), blocked, blocked,
+                          winograd_maker(p, tile), side));
   }
   found.add(direct(std::nullopt, std::nullopt));
   found.add(direct(last, last));

@@ -66,11 +66,10 @@ Variant Encodings::variant(std::string name, const Layout& output) const {
                                     : std::move(name),
                   inputs_,
                   {encoding_of(canonical(output, composite_.result), types.result)}};
-  variant.lowered = types.lowered();
-  if (types.source == kFloat && types.result == kFloat && types.parts > 1) {
-    variant.rounding = rounding::kBFloat16Pairs;
-  } else if (types.lowered()) {
+  if (types.lowered()) {
     variant.rounding = types.result == kFloat ? rounding::kBFloat16Factors : rounding::kBFloat16;
+    variant.work = {
+        .multiplications = static_cast<double>(types.parts), .unit = "bfloat16", .constants = 0.5};
   }
   return variant;
 }

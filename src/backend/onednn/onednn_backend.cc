@@ -90,21 +90,20 @@ std::vector<Types> lowered_types(Lowering lowering) {
     case Lowering::kRow:
       return {{kBrainFloat, kBrainFloat}, {kFloat, kBrainFloat}};
     case Lowering::kProduct:
-      // Two or three products pay where one is sixteen times as fast.
+      // Two products pay where one is sixteen times as fast.
       if (!has_isa(dnnl::cpu_isa::avx512_core_amx))
         return {{kBrainFloat, kBrainFloat}, {kBrainFloat, kFloat}};
       return {{kBrainFloat, kBrainFloat},
               {kBrainFloat, kFloat},
               {kBrainFloat, kBrainFloat, 2},
-              {kBrainFloat, kFloat, 2},
-              {kFloat, kFloat, 3}};
+              {kBrainFloat, kFloat, 2}};
   }
   return {};
 }
 
 Result<std::vector<Implementation>> plan_lowered(const Function& function) {
   const Composite composite = TRY(parse_composite(function));
-  if (composite.types.bytes()) return unsupported("onednn: integers are not lowered");
+  if (composite.types.bytes()) return std::vector<Implementation>();
   Family family = TRY(family_of(composite));
   Implementations found;
   for (const Types& types : lowered_types(family.lowering)) {
@@ -120,26 +119,32 @@ Result<std::vector<Implementation>> plan_lowered(const Function& function) {
   return found.take();
 }
 
-Result<std::vector<Variant>> variants_of(Result<std::vector<Implementation>> planned) {
-  std::vector<Implementation> implementations = TRY(std::move(planned));
-  std::vector<Variant> list;
-  for (Implementation& implementation : implementations)
-    list.push_back(std::move(implementation.variant));
-  return list;
+constexpr char kLowered[] = "lowered ";  // begins the schedules of what plan_lowered gives
+
+/// Behind `list`: what was planned, of which schedules say the position.
+void add_variants(std::vector<Implementation> planned, const char* plan,
+                  std::vector<Variant>& list) {
+  for (size_t i = 0; i < planned.size(); ++i) {
+    list.push_back(std::move(planned[i].variant));
+    list.back().schedule = plan + std::to_string(i);
+  }
 }
 
 class OneDnnBackend : public Backend {
  public:
-  std::string name() const override { return "onednn"; }
-  std::string version() const override {
-    return fmt::format("{}-{}", library_version(), source_fingerprint("onednn"));
-  }
+  OneDnnBackend()
+      : Backend("onednn", [] {
+          return BackendTraits{
+              .version = fmt::format("{}-{}", library_version(), source_fingerprint("onednn")),
+              .priority = 20,
+              .compiles_fast = true,
+              .lowers = has_isa(dnnl::cpu_isa::avx512_core_bf16),
+              .loses_nan = losing_nan_in_onednn(),
+              .spreads_nan = "Winograd"};
+        }) {}
   Status available() const override {
     return guarded("engine", []() -> Status { return engine(), Status(); });
   }
-  int priority() const override { return 20; }
-  bool compiles_fast() const override { return true; }
-  void register_operators() const override { register_labels(); }
 
   PartitionRulePtr partition_rule(const Target&) const override {
     static const PartitionRulePtr table = pattern_table();
@@ -149,28 +154,29 @@ class OneDnnBackend : public Backend {
   Result<std::vector<Variant>> variants(const Function& function, const Target&,
                                         const CompileOptions& options) const override {
     const TeamScope team(options.threads);
-    return variants_of(plan(function));
-  }
-
-  std::vector<std::string_view> loses_nan() const override { return losing_nan_in_onednn(); }
-  std::string spreads_nan() const override { return "Winograd"; }
-  bool lowers() const override { return has_isa(dnnl::cpu_isa::avx512_core_bf16); }
-  Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
-                                                const CompileOptions& options) const override {
-    const TeamScope team(options.threads);
-    return variants_of(plan_lowered(function));
+    std::vector<Variant> list;
+    add_variants(TRY(plan(function)), "", list);
+    if (options.rounding != RoundingLimit::kAny || !traits().lowers) return list;
+    // What has none of these has the others all the same.
+    if (Result<std::vector<Implementation>> lowered = plan_lowered(function))
+      add_variants(std::move(lowered).value(), kLowered, list);
+    return list;
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
     const TeamScope team(options.threads);
-    for (const Implementation& implementation :
-         TRY(variant.lowered ? plan_lowered(function) : plan(function)))
-      if (implementation.variant == variant)
-        return guarded("compiling",
-                       [&]() -> Result<std::unique_ptr<Kernel>> { return implementation.build(); });
-    return unsupported("onednn: no variant {}", variant.to_string());
+    const bool lowered = variant.schedule.starts_with(kLowered);
+    const std::vector<Implementation> planned =
+        TRY(lowered ? plan_lowered(function) : plan(function));
+    const std::string_view position =
+        std::string_view(variant.schedule).substr(lowered ? std::string_view(kLowered).size() : 0);
+    const std::optional<size_t> index = position_in(position, planned.size());
+    if (!index || !(planned[*index].variant == variant))
+      return unsupported("onednn: no variant {}", variant.to_string());
+    return guarded("compiling",
+                   [&]() -> Result<std::unique_ptr<Kernel>> { return planned[*index].build(); });
   }
 
   Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type, const Encoding& from,
@@ -202,6 +208,7 @@ class OneDnnBackend : public Backend {
 
 std::unique_ptr<Backend> make_onednn_backend() {
   onednn::register_loaders();
+  onednn::register_labels();
   return std::make_unique<onednn::OneDnnBackend>();
 }
 

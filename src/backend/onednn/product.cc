@@ -28,7 +28,7 @@ struct ProductProblem {
   Types types;
   std::optional<QuantisedProduct> quantised;
   // What the primitive multiplies by, and how a constant is given.
-  Type right_type() const { return quantised ? kSignedByte : types.factors(); }
+  Type right_type() const { return quantised ? kSignedByte : types.source; }
   Type constant_type() const { return quantised ? kSignedByte : kFloat; }
   // Of the weights' dimension `columns` of the primitive that has channels.
   std::vector<AttributeValues> values(int columns) const {
@@ -44,7 +44,7 @@ struct ProductProblem {
     }
     return Desc(dims, type, strides);
   }
-  Desc left_desc() const { return matrix(left_batch, m, k, transpose_left, types.factors()); }
+  Desc left_desc() const { return matrix(left_batch, m, k, transpose_left, types.source); }
   // The type of the parameter.
   Type right_param() const { return quantised ? right->type : types.source; }
   // As given, or with integers of another type.
@@ -194,7 +194,7 @@ Result<Implementation> with_matmul(const ProductProblemPtr& p, std::string name,
   Variant variant = encodings.variant(std::move(name), Layout());
   variant.weights =
       form_for_any_rows(*p, p->right_desc(), anchored.pd.weights_desc(), [&](int64_t rows) {
-        const Desc left = p->matrix(p->left_batch, rows, p->k, false, p->types.factors());
+        const Desc left = p->matrix(p->left_batch, rows, p->k, false, p->types.source);
         const Desc result = p->matrix(p->batch, rows, p->n, false, p->types.result);
         return dnnl::matmul::primitive_desc(engine(), left, weights, result,
                                             attributes({}, masks_of(values)));
@@ -249,7 +249,7 @@ Result<Implementation> with_inner_product(const ProductProblemPtr& p, std::strin
   Variant variant = encodings.variant(std::move(name), Layout());
   variant.weights = form_for_any_rows(*p, given, anchored.pd.weights_desc(), [&](int64_t rows) {
     return dnnl::inner_product_forward::primitive_desc(
-        engine(), dnnl::prop_kind::forward_inference, plain_desc({rows, p->k}, p->types.factors()),
+        engine(), dnnl::prop_kind::forward_inference, plain_desc({rows, p->k}, p->types.source),
         weights, plain_desc({rows, p->n}, p->types.result), attributes({}, masks_of(values)));
   });
   auto build = [p, anchored, bias, values, given]() {

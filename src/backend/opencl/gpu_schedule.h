@@ -20,7 +20,7 @@ struct Tile {
   bool across = false;
   bool group_a_row = false;  ///< long rows are reduced by a work-group each, not by a thread
 
-  std::string to_string() const;  ///< "v8 r4 t64", how a schedule is found again
+  std::string to_string() const;  ///< "v8 r4 t64"
 };
 
 /// Those worth measuring for programs with sums, most promising first. A processor's threads are

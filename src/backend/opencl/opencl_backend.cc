@@ -42,6 +42,7 @@ bool is_processor(const VirtualDevice& device) {
   return info != nullptr && info->is_cpu;
 }
 
+/// Schedules beside positions among tiles; names too.
 constexpr char kLibrary[] = "clblast", kRepacked[] = "clblast repacked";
 
 /// The function as a product that the library computes, if it is one; and in which ways.
@@ -55,16 +56,27 @@ std::vector<std::string> library_variants(const gemm::Product& product) {
   return {kLibrary};
 }
 
+/// Loads the drivers.
+BackendTraits traits_of_devices() {
+  BackendTraits traits{
+      .version = fmt::format("halide-{}.{}.{}+{}", HALIDE_VERSION_MAJOR, HALIDE_VERSION_MINOR,
+                             HALIDE_VERSION_PATCH, source_fingerprint("opencl")),
+      .priority = 40,
+      .by_default = false,
+      .devices = {},
+      // A NaN of one row has been seen in others of its tile.
+      .spreads_nan = "attention"};
+  for (const DeviceInfo& device : known_devices()) {
+    traits.version += fmt::format("+{} {}", device.name, device.driver);
+    traits.by_default |= !device.is_cpu;
+    traits.devices.push_back({kDeviceKind, static_cast<int>(traits.devices.size()), ""});
+  }
+  return traits;
+}
+
 class OpenClBackend : public Backend {
  public:
-  std::string name() const override { return "opencl"; }
-  std::string version() const override {
-    std::string text = fmt::format("halide-{}.{}.{}+{}", HALIDE_VERSION_MAJOR, HALIDE_VERSION_MINOR,
-                                   HALIDE_VERSION_PATCH, source_fingerprint("opencl"));
-    for (const DeviceInfo& device : known_devices())
-      text += fmt::format("+{} {}", device.name, device.driver);
-    return text;
-  }
+  OpenClBackend() : Backend("opencl", traits_of_devices) {}
   Status available() const override {
     if (known_devices().empty())
       return error(ErrorCode::kUnavailable,
@@ -72,21 +84,6 @@ class OpenClBackend : public Backend {
                    "on the processor");
     return native::linking_available();
   }
-  int priority() const override { return 40; }
-  bool by_default() const override {
-    return std::any_of(known_devices().begin(), known_devices().end(),
-                       [](const DeviceInfo& device) { return !device.is_cpu; });
-  }
-  std::vector<VirtualDevice> devices() const override {
-    std::vector<VirtualDevice> devices;
-    for (size_t i = 0; i < known_devices().size(); ++i)
-      devices.push_back({kDeviceKind, static_cast<int>(i), ""});
-    return devices;
-  }
-
-  // A NaN of one row has been seen in others of its tile.
-  std::string spreads_nan() const override { return "attention"; }
-
   PartitionRulePtr partition_rule(const Target&) const override {
     return native::make_native_rule("opencl", check_call);
   }
@@ -96,17 +93,19 @@ class OpenClBackend : public Backend {
     const Function flat = TRY(native::flattened(function));
     TRY(check_function(flat));
     const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
-    std::vector<std::string> names;
-    for (const Tile& tile : tiles) names.push_back(tile.to_string());
+    std::vector<std::pair<std::string, std::string>> names;  // and schedules
+    for (const Tile& tile : tiles)
+      names.emplace_back(tile.to_string(), std::to_string(names.size()));
     if (const auto product = library_product(flat))
-      for (const std::string& name : library_variants(*product)) names.push_back(name);
+      for (const std::string& name : library_variants(*product)) names.emplace_back(name, name);
     const std::vector<Expr> nodes = post_order(flat->body);
     const bool attends = std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
       return as_op(node, "nn.attention") != nullptr;
     });
     std::vector<Variant> variants;
-    for (const std::string& name : names) {
+    for (const auto& [name, schedule] : names) {
       Variant variant = Variant::plain(name, function);
+      variant.schedule = schedule;
       variant.spreads_nan = attends;
       variant.weights.clear();  // a form of its own, in the device's memory
       for (auto* encodings : {&variant.inputs, &variant.outputs})
@@ -120,20 +119,19 @@ class OpenClBackend : public Backend {
                                           const Target& target,
                                           const CompileOptions& options) const override {
     const Function flat = TRY(native::flattened(function));
-    if (variant.name == kLibrary || variant.name == kRepacked) {
+    if (variant.schedule == kLibrary || variant.schedule == kRepacked) {
       std::optional<gemm::Product> product = library_product(flat);
-      if (!product) return internal_error("opencl: no product for '{}'", variant.name);
-      return make_clblast_kernel(std::move(*product), variant.name == kRepacked, target.device.id);
+      if (!product) return internal_error("opencl: no product for '{}'", variant.schedule);
+      return make_clblast_kernel(std::move(*product), variant.schedule == kRepacked,
+                                 target.device.id);
     }
     const std::vector<Tile> tiles = TRY(tiles_of(flat, is_processor(target.device)));
-    const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const Tile& offered) {
-      return offered.to_string() == variant.name;
-    });
-    if (tile == tiles.end()) return internal_error("opencl: no schedule '{}'", variant.name);
+    const std::optional<size_t> tile = position_in(variant.schedule, tiles.size());
+    if (!tile) return internal_error("opencl: no variant {}", variant.to_string());
     const native::BuiltKernel built =
-        TRY(native::guarded("opencl", [&] { return build_kernel(flat, *tile); }));
+        TRY(native::guarded("opencl", [&] { return build_kernel(flat, tiles[*tile]); }));
     const std::string key =
-        fmt::format("{}\n{}\n{}\n{}", version(), target_of(target.device).to_string(),
+        fmt::format("{}\n{}\n{}\n{}", traits().version, target_of(target.device).to_string(),
                     native::program_text(flat), variant.to_string());
     const native::CodeCache cache(options.cache_folder,
                                   {"opencl", target_of(target.device), runtime_hooks()});

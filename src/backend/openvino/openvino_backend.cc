@@ -41,6 +41,8 @@ PartitionRulePtr make_rule() {
 }
 
 // The library packs weights in memory of its own.
+constexpr char kHalf[] = "bfloat16";  // the schedule of variants that round
+
 Variant plain_variant(const Function& function) {
   Variant variant = Variant::plain("ov", function);
   variant.weights.clear();
@@ -51,8 +53,10 @@ Variant plain_variant(const Function& function) {
 Variant lowered_variant(const Function& function) {
   Variant variant = plain_variant(function);
   variant.name = "ov bf16";
-  variant.lowered = true;
   variant.rounding = rounding::kBFloat16;
+  variant.schedule = kHalf;
+  variant.work.unit = "bfloat16";
+  variant.work.constants = 0.5;
   return variant;
 }
 
@@ -82,47 +86,45 @@ Status check_rounding(const Function& flat) {
 
 class OpenVinoBackend : public Backend {
  public:
-  std::string name() const override { return "openvino"; }
-  std::string version() const override {
-    return fmt::format("{}+{}", ov::get_openvino_version().buildNumber,
-                       source_fingerprint("openvino"));
-  }
+  OpenVinoBackend()
+      : Backend("openvino", [] {
+          return BackendTraits{
+              .version = fmt::format("{}+{}", ov::get_openvino_version().buildNumber,
+                                     source_fingerprint("openvino")),
+              .priority = 30,
+              .prefers_maximal_regions = true,
+              .brings_own_threads = true,
+              .lowers = openvino::has_bf16(),
+              .loses_nan = losing_nan_in_onednn(),
+              .spreads_nan = "LRN"};
+        }) {}
   Status available() const override {
     TRY(openvino::shared_core());
     return {};
   }
-  int priority() const override { return 30; }
-  bool brings_own_threads() const override { return true; }
-  bool prefers_maximal_regions() const override { return true; }
   PartitionRulePtr partition_rule(const Target&) const override { return rule_; }
 
   Result<std::vector<Variant>> variants(const Function& function, const Target&,
-                                        const CompileOptions&) const override {
+                                        const CompileOptions& options) const override {
     Function flat = TRY(inline_calls(function));
     TRY(openvino::translate(flat));
     TRY(check_rounding(flat));
     Variant variant = plain_variant(function);
     variant.spreads_nan = calls(flat, {"nn.lrn"});  // to other channels than those of its window
-    return std::vector<Variant>{variant};
-  }
-  std::vector<std::string_view> loses_nan() const override { return losing_nan_in_onednn(); }
-  std::string spreads_nan() const override { return "LRN"; }
-  bool lowers() const override { return openvino::has_bf16(); }
-  Result<std::vector<Variant>> lowered_variants(const Function& function, const Target&,
-                                                const CompileOptions&) const override {
-    Function flat = TRY(inline_calls(function));
-    TRY(openvino::translate(flat));
-    if (!multiplies(flat)) return unsupported("openvino: no product to compute in bfloat16");
-    return std::vector<Variant>{lowered_variant(function)};
+    std::vector<Variant> list{variant};
+    if (options.rounding == RoundingLimit::kAny && openvino::has_bf16() && multiplies(flat))
+      list.push_back(lowered_variant(function));
+    return list;
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
-    for (auto [known, precision] : {std::pair{plain_variant(function), ov::element::f32},
-                                    {lowered_variant(function), ov::element::bf16}})
-      if (variant == known) return openvino::compile_function(function, precision, options.threads);
-    return unsupported("openvino: no variant {}", variant.to_string());
+    const bool half = variant.schedule == kHalf;
+    if (!(variant == (half ? lowered_variant(function) : plain_variant(function))))
+      return unsupported("openvino: no variant {}", variant.to_string());
+    return openvino::compile_function(function, half ? ov::element::bf16 : ov::element::f32,
+                                      options.threads);
   }
 
  private:

@@ -12,10 +12,11 @@ namespace {
 
 class ReferenceBackend : public Backend {
  public:
-  std::string name() const override { return "reference"; }
-  std::string version() const override { return source_fingerprint("reference"); }
-  int priority() const override { return 1000; }
-  bool is_host() const override { return true; }
+  ReferenceBackend()
+      : Backend("reference", [] {
+          return BackendTraits{
+              .version = source_fingerprint("reference"), .priority = 1000, .is_host = true};
+        }) {}
 
   PartitionRulePtr partition_rule(const Target&) const override {
     return std::make_shared<HostPartitionRule>();

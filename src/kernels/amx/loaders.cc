@@ -24,7 +24,7 @@ Result<std::shared_ptr<Kernel>> load_attention(const SavedKernel& saved, int thr
 }  // namespace
 
 void register_loaders() {
-  register_kernel_loader({tile_micro_kernel().loader(), "1", load_contraction});
+  register_kernel_loader({tile_micro_kernel().loader(), "2", load_contraction});
   register_kernel_loader({kAttentionLoader, "1", load_attention});
 }
 

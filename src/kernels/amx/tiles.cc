@@ -110,8 +110,7 @@ class TileMicroKernel : public contraction::MicroKernel {
     const TileScope scope;
     products();
   }
-  void multiply(const Block& block, Parts parts, int, int tiles_down,
-                int tiles_across) const override {
+  void multiply(const Block& block, Parts parts, int tiles_down, int tiles_across) const override {
     multiply_block(block, tiles_down, tiles_across, parts);
   }
 };

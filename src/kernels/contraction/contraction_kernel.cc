@@ -10,13 +10,11 @@
 
 #include "base/integers.h"
 #include "kernels/contraction/geometry.h"
-#include "kernels/contraction/integers.h"
 #include "kernels/contraction/packed_operand.h"
 #include "kernels/contraction/saved_contraction.h"
 #include "kernels/contraction/shares.h"
 #include "kernels/contraction/sharing_kernel.h"
 #include "kernels/contraction/vectors.h"
-#include "kernels/contraction/winograd_kernel.h"
 
 namespace collage::contraction {
 namespace {
@@ -30,11 +28,10 @@ class ContractionCode {
         schedule_(schedule),
         micro_kernel_(micro_kernel),
         threads_(threads),
-        integers_(schedule.parts.integers),
-        geometry_(integers_ ? plan_geometry(c_, kFewestDotRows, kMostDotRows) : plan_geometry(c_)),
+        geometry_(plan_geometry(c_)),
         sources_(sources_of(c_, geometry_)),
         row_blocks_(ceil_div(geometry_.tiles(), 2)),
-        shared_copy_(schedule_.by_columns && (integers_ || c_.taps.count() > 1)),
+        shared_copy_(schedule_.by_columns && c_.taps.count() > 1),
         chunk_(shared_copy_ ? row_blocks_ : chunk_rows()),
         window_(widest_window(chunk_)) {}
 
@@ -78,7 +75,7 @@ class ContractionCode {
   }
 
   SavedKernel save() const {
-    return save_contraction(micro_kernel_.loader(), c_, schedule_, packed_, {});
+    return save_contraction(micro_kernel_.loader(), c_, schedule_, packed_);
   }
 
   /// `shares` are of columns or chunks.
@@ -94,7 +91,6 @@ class ContractionCode {
                                            : static_cast<const float*>(args.inputs[param]));
     }
     auto* workspace = static_cast<char*>(args.workspace);
-    std::vector<float> largests(integers_ ? static_cast<size_t>(threads_) : 0);
     const Range all_columns{0, static_cast<int64_t>(columns_.size())};
     shares.deal(schedule_.by_columns ? all_columns.end * row_parts() : chunks());
 #pragma omp parallel num_threads(threads_)
@@ -103,20 +99,13 @@ class ContractionCode {
       if (shared_copy_) {
         auto* copy = reinterpret_cast<uint16_t*>(workspace);
         const Part part = part_of_copy(index, team);
-        float largest = 0;
-        if (integers_) {
-          largests[static_cast<size_t>(index)] = largest_of(call, position(0), part);
-#pragma omp barrier
-          largest = largest_of_all(largests, team);
-        }
-        const ImageUnit unit = unit_for(largest);
-        copy_part(call, unit, position(0), part, copy);
+        copy_part(call, position(0), part, copy);
 #pragma omp barrier
         const Range all_rows{0, row_blocks_};
         while (const std::optional<int64_t> piece = shares.next(index)) {
           const int64_t column = *piece / row_parts(), part_of_rows = *piece % row_parts();
           multiply(call, share(row_blocks_, part_of_rows, row_parts()), {column, column + 1},
-                   {copy, all_rows, unit.back});
+                   {copy, all_rows});
         }
       } else {
         auto* copy = reinterpret_cast<uint16_t*>(workspace + index * copy_size());
@@ -124,9 +113,8 @@ class ContractionCode {
           const Range chunk{piece * chunk_, std::min((piece + 1) * chunk_, row_blocks_)};
           const Range w = window(chunk);
           const Part part{{0, w.end - w.begin}, {0, depth_blocks(c_)}};
-          const ImageUnit unit = unit_for(integers_ ? largest_of(call, w.begin, part) : 0);
-          copy_part(call, unit, w.begin, part, copy);
-          multiply(call, chunk, columns, {copy, chunk, unit.back});
+          copy_part(call, w.begin, part, copy);
+          multiply(call, chunk, columns, {copy, chunk});
         };
         if (schedule_.by_columns) {  // each thread copies all of the image
           const Range own = share(all_columns.end, index, team);
@@ -149,11 +137,10 @@ class ContractionCode {
     std::vector<const float*> images;
     std::vector<BranchCall> branches;
   };
-  /// A copy, the blocks of rows it is for, and what a unit in it stands for.
+  /// A copy, and the blocks of rows it is for.
   struct Copy {
     const uint16_t* at;
     Range rows;
-    float unit;
   };
   /// Of a copy: positions, counted from its first, and blocks of 32 channels.
   struct Part {
@@ -183,7 +170,7 @@ class ContractionCode {
   /// The positions of a phase that the blocks of rows read.
   Range window(Range rows) const {
     const int64_t last = std::min(rows.end * 2, geometry_.tiles()) - 1;
-    return {position(rows.begin * 2), position(last) + geometry_.tile_rows + geometry_.furthest};
+    return {position(rows.begin * 2), position(last) + kTileRows + geometry_.furthest};
   }
   int64_t widest_window(int64_t row_blocks) const {
     int64_t widest = 0;
@@ -201,12 +188,9 @@ class ContractionCode {
   /// weights, but the neighbours that are copied along should be few. Where rows are shared out,
   /// equally many chunks a thread.
   int64_t chunk_rows() const {
-    // What becomes integers is read for its largest number first: the second time from a near
-    // cache.
-    const int64_t bytes = schedule_.weights_outer             ? 1 << 20
-                          : integers_ && c_.taps.count() == 1 ? 64 << 10
-                          : c_.taps.count() == 1              ? 256 << 10
-                                                              : 512 << 10;
+    const int64_t bytes = schedule_.weights_outer ? 1 << 20
+                          : c_.taps.count() == 1  ? 256 << 10
+                                                  : 512 << 10;
     const int64_t positions = bytes / copy_bytes(c_, phases(), schedule_.parts.left);
     const int64_t block = ceil_div(geometry_.phase_positions, row_blocks_);
     const int64_t rows = std::max(positions - geometry_.furthest, 3 * geometry_.furthest) / block;
@@ -253,31 +237,15 @@ class ContractionCode {
     }
   }
   /// Copies a part of what begins at position `first` to its place in a copy.
-  void copy_part(const Call& call, const ImageUnit& unit, int64_t first, const Part& part,
-                 uint16_t* copy) const {
-    for_each_stretch(
-        call, first, part, [&](const Source& source, int64_t phase, const Stretch& stretch) {
-          const int64_t position =
-              source.blocks.begin * pitch() + phase * window_ + part.positions.begin;
-          copy_image(source.image.extents, source.geometry, {schedule_.parts.left, unit.there},
-                     stretch, pitch(), copy + position * row_elements());
-        });
+  void copy_part(const Call& call, int64_t first, const Part& part, uint16_t* copy) const {
+    for_each_stretch(call, first, part,
+                     [&](const Source& source, int64_t phase, const Stretch& stretch) {
+                       const int64_t position =
+                           source.blocks.begin * pitch() + phase * window_ + part.positions.begin;
+                       copy_image(source.image.extents, source.geometry, schedule_.parts.left,
+                                  stretch, pitch(), copy + position * row_elements());
+                     });
   }
-  float largest_of(const Call& call, int64_t first, const Part& part) const {
-    float largest = 0;
-    for_each_stretch(call, first, part, [&](const Source& source, int64_t, const Stretch& stretch) {
-      largest =
-          larger_or_nan(largest, largest_magnitude(source.image.extents, source.geometry, stretch));
-    });
-    return largest;
-  }
-  static float largest_of_all(const std::vector<float>& largests, int team) {
-    float largest = 0;
-    for (int i = 0; i < team; ++i)
-      largest = larger_or_nan(largest, largests[static_cast<size_t>(i)]);
-    return largest;
-  }
-  ImageUnit unit_for(float largest) const { return integers_ ? image_unit(largest) : ImageUnit(); }
 
   /// `copy` holds these rows.
   void multiply(const Call& call, Range rows, Range columns, const Copy& copy) const {
@@ -304,7 +272,6 @@ class ContractionCode {
     const PackedOperand& packed = packed_[b];
     const int across = packed.tiles_across(column_block);
     const int down = 2 * row + 1 < geometry_.tiles() ? 2 : 1;
-    const int64_t tile_rows = rows_to_compute(row, down);
     const uint16_t* depth = copy.at + packed.first_depth(column_block) * pitch() * row_elements();
     const std::vector<int32_t>& steps = steps_[pass];
     // Filled in place: a copy would read pairs of pointers at once that are written one by one, and
@@ -320,73 +287,29 @@ class ContractionCode {
     fetch_next(block, row - rows.begin, rows.end - rows.begin, column);
     const int64_t plane = c_.channels_last ? kTileColumns : c_.pixels_out() * kTileColumns;
     const BranchCall& branch_call = call.branches[b];
-    if (integers_) {
-      block.run = packed.run();
-      block.factors = packed.factors(column_block);
-      block.factor = copy.unit;
-    }
-    if (integers_ && branch.steps.size() == 1 && block.step_count > 0 &&
-        block.step_count <= block.run) {
-      const DotEnding ending = ending_of(branch, branch_call, tile_rows_[b][pass], row,
-                                         column_block, down, across, plane);
-      block.ending = &ending;
-      micro_kernel_.multiply(block, schedule_.parts, static_cast<int>(tile_rows), down, across);
-      return;
-    }
     const Destination to{branch_call.out, branch_call.tensors, plane, branch.out_channels,
                          !c_.channels_last};
     TilePlace places[2][2];  // down, across
     for (int i = 0; i < down; ++i)
       for (int j = 0; j < across; ++j) {
-        places[i][j] = tile_place(to, rows_of_tile(tile_rows_[b][pass], 2 * row + i, tile_rows),
-                                  2 * column_block + j);
-        if (integers_) fetch_tile(places[i][j]);
+        places[i][j] =
+            tile_place(to, rows_of_tile(tile_rows_[b][pass], 2 * row + i), 2 * column_block + j);
       }
-    micro_kernel_.multiply(block, schedule_.parts, static_cast<int>(tile_rows), down, across);
+    micro_kernel_.multiply(block, schedule_.parts, down, across);
     for (int j = 0; j < across; ++j)
       for (int i = 0; i < down; ++i)
-        finish_tile(branch.steps, sums + i * tile_rows * kBlockColumns + j * kTileColumns,
+        finish_tile(branch.steps, sums + i * kTileRows * kBlockColumns + j * kTileColumns,
                     places[i][j]);
   }
 
-  /// Of a branch whose only step is a linear one.
-  DotEnding ending_of(const Branch& branch, const BranchCall& call,
-                      const std::vector<int32_t>& tile_rows, int64_t row, int64_t column_block,
-                      int down, int across, int64_t plane) const {
-    alignas(64) static constexpr float kNothing[kTileColumns] = {};
-    const Step& step = branch.steps[0];
-    DotEnding ending{};
-    for (int i = 0; i < down; ++i)
-      ending.rows[i] = tile_rows.data() + (2 * row + i) * geometry_.tile_rows;
-    for (int j = 0; j < across; ++j) {
-      const int64_t tile_column = 2 * column_block + j, first = tile_column * kTileColumns;
-      ending.out[j] = call.out + tile_column * plane;
-      if (call.tensors[0] != nullptr) ending.tensor[j] = call.tensors[0] + tile_column * plane;
-      ending.columns[j] = step.columns.empty() ? kNothing : step.columns.data() + first;
-      ending.exist[j] = mask_of(branch.out_channels - first);
-    }
-    ending.low = step.low;
-    ending.high = step.high;
-    return ending;
-  }
-
-  /// Of each tile of a block of rows: only of integers fewer than all.
-  int64_t rows_to_compute(int64_t row, int down) const {
-    if (!integers_) return geometry_.tile_rows;
-    const auto first = geometry_.used_rows.begin() + 2 * row;
-    return std::max<int64_t>(kFewestDotRows, *std::max_element(first, first + down));
-  }
-  /// The first so many rows of a tile.
-  std::span<const int32_t> rows_of_tile(const std::vector<int32_t>& rows, int64_t tile,
-                                        int64_t count) const {
-    return std::span(rows).subspan(static_cast<size_t>(tile * geometry_.tile_rows),
-                                   static_cast<size_t>(std::min(count, geometry_.tile_rows)));
+  static std::span<const int32_t> rows_of_tile(const std::vector<int32_t>& rows, int64_t tile) {
+    return std::span(rows).subspan(static_cast<size_t>(tile * kTileRows), kTileRows);
   }
 
   /// The rows of one block of columns fetch the weights of the next one between them. Of a product
   /// these are few enough for the processor to foresee.
   void fetch_next(Block& block, int64_t row, int64_t rows, int64_t column) const {
-    const bool foreseen = c_.taps.count() == 1 && !integers_;
+    const bool foreseen = c_.taps.count() == 1;
     if (!schedule_.weights_outer || foreseen || block.step_count == 0) return;
     if (column + 1 == static_cast<int64_t>(columns_.size())) return;
     const auto [b, next_block, pass] = columns_[static_cast<size_t>(column + 1)];
@@ -401,7 +324,6 @@ class ContractionCode {
   Schedule schedule_;
   const MicroKernel& micro_kernel_;
   int threads_;
-  bool integers_;
   Geometry geometry_;
   std::vector<Source> sources_;
   int64_t row_blocks_;
@@ -422,8 +344,6 @@ Result<std::unique_ptr<Kernel>> make_contraction_kernel(Contraction contraction,
                                                         const Schedule& schedule,
                                                         const MicroKernel& micro_kernel,
                                                         int threads) {
-  if (schedule.winograd)
-    return make_winograd_kernel(std::move(contraction), schedule, micro_kernel, threads);
   std::vector<PackedOperand> weights;
   for (Branch& branch : contraction.branches) {
     weights.push_back(TRY(PackedOperand::create(contraction, branch, schedule.parts)));

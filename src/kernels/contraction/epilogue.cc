@@ -167,15 +167,6 @@ bool with_activation(Step::Kind kind, Call&& call) {
 
 }  // namespace
 
-void fetch_tile(const TilePlace& place) {
-  for (const int32_t row : place.rows) {
-    if (row < 0) continue;
-    __builtin_prefetch(place.out + row + place.offset, 1);
-    for (const float* tensor : place.tensors)
-      if (tensor != nullptr) __builtin_prefetch(tensor + row + place.offset);
-  }
-}
-
 void finish_tile(std::span<const Step> steps, float* tile, const TilePlace& place) {
   if (steps.size() == 3 && steps[0].kind == Step::Kind::kLinear &&
       with_activation(steps[1].kind,

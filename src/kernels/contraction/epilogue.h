@@ -62,9 +62,6 @@ inline TilePlace tile_place(const Destination& to, std::span<const int32_t> rows
           to.tensors};
 }
 
-/// Begins to bring what they read and where they write into the core's own cache.
-void fetch_tile(const TilePlace& place);
-
 /// Carries out the steps on a tile (rows of kBlockColumns elements, overwritten) and writes it.
 void finish_tile(std::span<const Step> steps, float* tile, const TilePlace& place);
 

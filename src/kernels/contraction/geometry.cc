@@ -1,7 +1,6 @@
 #include "kernels/contraction/geometry.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "base/integers.h"
@@ -67,31 +66,6 @@ COLLAGE_VECTORS inline __m512 high_of(const Source& source, int64_t pixel) {
 COLLAGE_BFLOAT16 void copy_pixels(const Source& source, int64_t count, int parts, uint16_t* to) {
   for (int64_t i = 0; i < count; ++i, to += parts * kTileDepth)
     split(low_of(source, i), high_of(source, i), parts, to);
-}
-
-COLLAGE_VECTORS inline __m256i integers(__m512 x, __m512 scale) {
-  return _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(_mm512_mul_ps(x, scale)));
-}
-COLLAGE_VECTORS void copy_integers(const Source& source, int64_t count, float scale, uint16_t* to) {
-  const __m512 factor = _mm512_set1_ps(scale);
-  for (int64_t i = 0; i < count; ++i, to += kTileDepth) {
-    auto* row = reinterpret_cast<__m256i*>(to);
-    _mm256_store_si256(row, integers(low_of(source, i), factor));
-    _mm256_store_si256(row + 1, integers(high_of(source, i), factor));
-  }
-}
-
-/// Without their signs floats have the order of their bits, with NaN above infinity.
-COLLAGE_VECTORS int32_t largest_bits(const Source& source, int64_t count) {
-  const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
-  __m512i low = _mm512_setzero_si512(), high = low;
-  for (int64_t i = 0; i < count; ++i) {
-    low =
-        _mm512_max_epi32(low, _mm512_and_si512(_mm512_castps_si512(low_of(source, i)), magnitude));
-    high = _mm512_max_epi32(high,
-                            _mm512_and_si512(_mm512_castps_si512(high_of(source, i)), magnitude));
-  }
-  return _mm512_reduce_max_epi32(_mm512_max_epi32(low, high));
 }
 
 Source source_of(const Extents& c, const float* image, int64_t number, int64_t pixel,
@@ -160,9 +134,8 @@ void for_each_line(const Extents& c, const Geometry& g, const Stretch& stretch, 
 
 }  // namespace
 
-Geometry plan_geometry(const Extents& c, int64_t tile_rows) {
+Geometry plan_geometry(const Extents& c) {
   Geometry g;
-  g.tile_rows = tile_rows;
   g.low = lowest(c.taps);
   Spatial furthest{0, 0, 0};
   for (const Pass& pass : c.taps.passes)
@@ -196,12 +169,10 @@ Geometry plan_geometry(const Extents& c, int64_t tile_rows) {
           const int64_t position = n * one + (z * g.extent[1] + y) * g.extent[2] + x;
           if (position >= end) {
             g.tile_positions.push_back(position);
-            g.used_rows.push_back(0);
             for (PassGeometry& pass : g.passes)
-              pass.tile_pixels.resize(pass.tile_pixels.size() + static_cast<size_t>(tile_rows), -1);
-            end = position + tile_rows;
+              pass.tile_pixels.resize(pass.tile_pixels.size() + static_cast<size_t>(kTileRows), -1);
+            end = position + kTileRows;
           }
-          g.used_rows.back() = static_cast<int32_t>(position + tile_rows - end + 1);
           for (size_t p = 0; p < g.passes.size(); ++p) {
             std::vector<int32_t>& pixels = g.passes[p].tile_pixels;
             pixels[pixels.size() - static_cast<size_t>(end - position)] =
@@ -209,17 +180,6 @@ Geometry plan_geometry(const Extents& c, int64_t tile_rows) {
           }
         }
   return g;
-}
-
-Geometry plan_geometry(const Extents& c, int64_t fewest_rows, int64_t most_rows) {
-  // A tile costs what half a row does, beside its rows.
-  const auto cost = [](const Geometry& g) { return g.tiles() * (2 * g.tile_rows + 1); };
-  Geometry best = plan_geometry(c, most_rows);
-  for (int64_t rows = most_rows - 1; rows >= fewest_rows; --rows) {
-    Geometry other = plan_geometry(c, rows);
-    if (cost(other) < cost(best)) best = std::move(other);
-  }
-  return best;
 }
 
 std::vector<int32_t> row_offsets(const Extents& c, const PassGeometry& pass, int64_t out_channels) {
@@ -242,9 +202,9 @@ int64_t copy_bytes(const Extents& c, int64_t positions, int parts) {
   return depth_blocks(c) * positions * parts * kTileDepth * 2;
 }
 
-void copy_image(const Extents& c, const Geometry& g, const CopyFormat& format,
-                const Stretch& stretch, int64_t pitch, uint16_t* copy) {
-  const int64_t row = format.parts * kTileDepth;  // elements
+void copy_image(const Extents& c, const Geometry& g, int parts, const Stretch& stretch,
+                int64_t pitch, uint16_t* copy) {
+  const int64_t row = parts * kTileDepth;  // elements
   for_each_line(c, g, stretch, [&](const Line& line) {
     for (int64_t b = stretch.blocks.begin; b < stretch.blocks.end; ++b) {
       uint16_t* origin = copy + (b * pitch - stretch.begin) * row;
@@ -255,24 +215,11 @@ void copy_image(const Extents& c, const Geometry& g, const CopyFormat& format,
       if (line.last > line.first) {
         const Source source = source_of(c, stretch.image, line.number, line.pixel, b);
         uint16_t* to = origin + line.first * row;
-        format.scale != 0 ? copy_integers(source, line.last - line.first, format.scale, to)
-                          : copy_pixels(source, line.last - line.first, format.parts, to);
+        copy_pixels(source, line.last - line.first, parts, to);
       }
       zeros(std::max(line.first, line.last), line.end);
     }
   });
-}
-
-float largest_magnitude(const Extents& c, const Geometry& g, const Stretch& stretch) {
-  int32_t largest = 0;
-  for_each_line(c, g, stretch, [&](const Line& line) {
-    if (line.last <= line.first) return;
-    for (int64_t b = stretch.blocks.begin; b < stretch.blocks.end; ++b)
-      largest =
-          std::max(largest, largest_bits(source_of(c, stretch.image, line.number, line.pixel, b),
-                                         line.last - line.first));
-  });
-  return std::bit_cast<float>(largest);
 }
 
 }  // namespace collage::contraction

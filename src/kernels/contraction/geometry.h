@@ -5,8 +5,6 @@
 //
 //   copy[block of 32 channels][position][part][32]
 //
-// Where products are of integers there is one part, of 16-bit integers.
-//
 // Positions number the padded pixels: (image, depth, height, width), row-major. A stride s
 // makes s phases of each dimension, one for each remainder, so that the pixels one tap reads for
 // neighbouring results are neighbours too. The result's pixels have positions of the same pitch:
@@ -36,19 +34,14 @@ struct Geometry {
   std::vector<Spatial> phases;
   Spatial extent{1, 1, 1};  ///< positions of one phase of one image, per dimension
   int64_t phase_positions = 0;
-  int64_t furthest = 0;  ///< of the taps' ahead
-  int64_t tile_rows = kTileRows;
-  std::vector<int64_t> tile_positions;  ///< where each tile of so many begins (in phase 0)
+  int64_t furthest = 0;                 ///< of the taps' ahead
+  std::vector<int64_t> tile_positions;  ///< where each tile begins (in phase 0)
   std::vector<PassGeometry> passes;
-  /// Rows of each tile up to the last that is a pixel of some pass.
-  std::vector<int32_t> used_rows;
 
   int64_t tiles() const { return static_cast<int64_t>(tile_positions.size()); }
 };
 
-Geometry plan_geometry(const Extents& extents, int64_t tile_rows = kTileRows);
-/// That whose tiles, of between so many rows, cost the least in all.
-Geometry plan_geometry(const Extents& extents, int64_t fewest_rows, int64_t most_rows);
+Geometry plan_geometry(const Extents& extents);
 
 /// For each row of a pass' tiles the element at which its channels begin in a result of so many, or
 /// -1.
@@ -68,19 +61,9 @@ struct Stretch {
   Range blocks;
 };
 
-/// How a copy holds numbers.
-struct CopyFormat {
-  int parts = 1;    ///< of bfloat16
-  float scale = 0;  ///< or integers, of which 1 is so many
-};
-
-/// Writes them; `copy` is where the first position of block 0 belongs. Blocks are `pitch` positions
-/// apart. Integers of what has its channels last: all blocks.
-void copy_image(const Extents& extents, const Geometry& geometry, const CopyFormat& format,
-                const Stretch& stretch, int64_t pitch, uint16_t* copy);
-
-/// The largest magnitude among them (all blocks of what has its channels last): infinite or NaN
-/// where one is.
-float largest_magnitude(const Extents& extents, const Geometry& geometry, const Stretch& stretch);
+/// Writes them, cut into so many parts; `copy` is where the first position of block 0 belongs.
+/// Blocks are `pitch` positions apart.
+void copy_image(const Extents& extents, const Geometry& geometry, int parts, const Stretch& stretch,
+                int64_t pitch, uint16_t* copy);
 
 }  // namespace collage::contraction

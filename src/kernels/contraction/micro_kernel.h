@@ -10,18 +10,6 @@
 
 namespace collage::contraction {
 
-/// What becomes of sums that go straight to the result: held between low and high after a number
-/// for each column and an element of a tensor of the result's shape are added. Of two tiles down or
-/// across.
-struct DotEnding {
-  const int32_t* rows[2];   ///< element offset of each row; -1: the row is none
-  float* out[2];            ///< what the offsets are added to
-  const float* tensor[2];   ///< likewise, or null
-  const float* columns[2];  ///< 16 each
-  uint16_t exist[2];        ///< of the columns, a bit each; the others are zeros
-  float low, high;
-};
-
 /// One block of a result: up to two tiles down and two across.
 struct Block {
   const uint16_t* a[2];  ///< the first row of each tile of rows
@@ -34,13 +22,6 @@ struct Block {
   /// larger cache.
   const char* next = nullptr;
   int64_t next_lines = 0;
-
-  // Of integers.
-  int64_t run = 0;                 ///< steps that add up without overflow
-  const float* factors = nullptr;  ///< what a unit of each column stands for,
-  float factor = 0;                ///< and one of the image
-  /// Not null: where the results go; what c holds then is nobody's. The steps must be one run.
-  const DotEnding* ending = nullptr;
 };
 
 class MicroKernel {
@@ -53,9 +34,8 @@ class MicroKernel {
   virtual bool multiplies(const Parts& parts) const = 0;
   /// Calls `products`, in which alone the calling thread multiplies.
   virtual void with_registers(const std::function<void()>& products) const { products(); }
-  /// c = A · B, for tiles of so many rows: kTileRows, or of integers kFewestDotRows to
-  /// kMostDotRows.
-  virtual void multiply(const Block& block, Parts parts, int tile_rows, int tiles_down,
+  /// c = A · B.
+  virtual void multiply(const Block& block, Parts parts, int tiles_down,
                         int tiles_across) const = 0;
 };
 

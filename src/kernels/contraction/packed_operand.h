@@ -1,7 +1,6 @@
 // The weights of a contraction's branch as tiles of bfloat16 parts, in the order in which blocks of
 // two columns of tiles read them: [block][pass][step][part][tile across][pair of rows][column][2].
-// The steps of a pass are its taps for each block of 32 channels. Where products are of integers
-// there is one part, of 16-bit integers.
+// The steps of a pass are its taps for each block of 32 channels.
 #pragma once
 
 #include <memory>
@@ -14,19 +13,12 @@ namespace collage::contraction {
 
 class PackedOperand {
  public:
-  /// Of integers: how many steps' products add up in 32 bits, and what a unit of each column stands
-  /// for.
-  struct Units {
-    int64_t run = 1;
-    std::vector<float> factors;
-  };
-
   static Result<PackedOperand> create(const Extents& extents, const Branch& branch,
                                       const Parts& parts);
   /// What was packed for such a branch before, used where it is; kBadModel where it has another
   /// size.
   static Result<PackedOperand> load(const Extents& extents, int64_t out_channels,
-                                    const Parts& parts, const SharedBytes& memory, Units units);
+                                    const Parts& parts, const SharedBytes& memory);
 
   int64_t column_blocks() const { return (column_tiles_ + 1) / 2; }
   int tiles_across(int64_t block) const { return 2 * block + 1 < column_tiles_ ? 2 : 1; }
@@ -34,12 +26,6 @@ class PackedOperand {
   /// Which blocks of 32 input channels a block of columns reads: as many everywhere.
   int64_t first_depth(int64_t block) const;
   int64_t depth_count() const { return depth_count_; }
-  int64_t run() const { return units_.run; }
-  /// Of the columns of a block.
-  const float* factors(int64_t block) const {
-    return units_.factors.data() + block * kBlockColumns;
-  }
-  const Units& units() const { return units_; }
   SharedBytes memory() const { return {memory_, bytes()}; }
   size_t bytes() const { return static_cast<size_t>(column_tiles_ * tile_column_) * 2; }
 
@@ -49,13 +35,11 @@ class PackedOperand {
   }
   /// Without memory.
   static PackedOperand planned(const Extents& extents, int64_t out_channels, const Parts& parts);
-  /// Calls visit(pass, step of it, where its part 0 lies in `data`, weight) for all that a column
-  /// has.
+  /// Calls visit(where its part 0 lies in `data`, weight) for all that a column has.
   template <typename Visit>
   void for_each_weight(const Extents& extents, const Branch& branch, int64_t column, uint16_t* data,
                        Visit&& visit) const;
   void fill_parts(const Extents& extents, const Branch& branch, uint16_t* data) const;
-  void fill_integers(const Extents& extents, const Branch& branch, bool coarse, uint16_t* data);
   int64_t first_input(int64_t block) const;
   int64_t last_input(int64_t block) const;
 
@@ -66,7 +50,6 @@ class PackedOperand {
   int64_t depth_count_ = 0;
   std::vector<int64_t> first_steps_;  ///< of the passes
   int parts_ = 1;
-  Units units_;
   int64_t step_tile_ = 0;    ///< elements of all parts of one tile
   int64_t tile_column_ = 0;  ///< elements of all steps of one column of tiles
 };

@@ -3,7 +3,6 @@
 namespace collage::contraction {
 
 const char* Parts::name() const {
-  if (integers) return coarse ? "int16 coarse" : "int16";
   switch (products()) {
     case 1:
       return "bf16";

@@ -1,4 +1,4 @@
-// What numbers become before they are multiplied: parts of bfloat16, or a 16-bit integer.
+// What numbers become before they are multiplied: parts of bfloat16.
 //
 // A float32 is the sum of two bfloat16 numbers up to 2^-18 of itself, or of three exactly. So a
 // product of float32 matrices is the sum of the products of their parts; those of which the result
@@ -18,10 +18,6 @@ namespace collage::contraction {
 /// Into how many parts the operands of a product are cut.
 struct Parts {
   int left = 2, right = 2;
-  /// Of one part each: 16-bit integers (integers.h) instead of bfloat16.
-  bool integers = false;
-  /// Of which weights have up to two bits less, so that sums need not go to float32 as often.
-  bool coarse = false;
 
   int products() const { return left < right ? left * right : left * (left + 1) / 2; }
   /// By the number of products.

@@ -33,12 +33,4 @@ Status matrix_unit() {
   return status;
 }
 
-Status dot_products() {
-  for (const bool has : {__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"),
-                         __builtin_cpu_supports("avx512vl"), __builtin_cpu_supports("avx512dq"),
-                         __builtin_cpu_supports("avx512vnni")})
-    if (!has) return error(ErrorCode::kUnavailable, "this processor has no AVX-512 VNNI");
-  return {};
-}
-
 }  // namespace collage::contraction

@@ -7,7 +7,5 @@ namespace collage::contraction {
 
 /// A matrix unit (Intel AMX), which the system has to allow.
 Status matrix_unit();
-/// Products of 16-bit integers by the vector unit (AVX-512 VNNI).
-Status dot_products();
 
 }  // namespace collage::contraction

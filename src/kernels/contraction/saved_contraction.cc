@@ -6,7 +6,6 @@
 #include "base/integers.h"
 #include "kernels/contraction/contraction_kernel.h"
 #include "kernels/contraction/geometry.h"
-#include "kernels/contraction/winograd_kernel.h"
 #include "runtime/saved_fields.h"
 
 namespace collage::contraction {
@@ -44,7 +43,7 @@ json save_image(size_t input, const Extents& c) {
           {"channels_last", c.channels_last}};
 }
 
-json save_branch(const Branch& branch, const PackedOperand::Units& units) {
+json save_branch(const Branch& branch) {
   json steps = json::array();
   for (size_t i = 0; i < branch.steps.size(); ++i) {
     const Step& step = branch.steps[i];
@@ -54,20 +53,14 @@ json save_branch(const Branch& branch, const PackedOperand::Units& units) {
                      {"numbers", float_bits(numbers)},
                      {"input", branch.step_params[i]}});
   }
-  return {{"out_channels", branch.out_channels},
-          {"run", units.run},
-          {"factors", float_bits(units.factors)},
-          {"steps", std::move(steps)}};
+  return {{"out_channels", branch.out_channels}, {"steps", std::move(steps)}};
 }
 
 json save_schedule(const Schedule& schedule) {
   return {{"left", schedule.parts.left},
           {"right", schedule.parts.right},
-          {"integers", schedule.parts.integers},
-          {"coarse", schedule.parts.coarse},
           {"by_columns", schedule.by_columns},
-          {"weights_outer", schedule.weights_outer},
-          {"winograd", schedule.winograd ? winograd::step_of(*schedule.winograd) : 0}};
+          {"weights_outer", schedule.weights_outer}};
 }
 
 Result<Spatial> spatial_from(const JsonFields& fields, const char* name, int64_t low,
@@ -175,15 +168,8 @@ Result<Schedule> schedule_from(const JsonFields& fields) {
   Schedule schedule;
   schedule.parts.left = static_cast<int>(TRY(fields.integer("left", 1, 3)));
   schedule.parts.right = static_cast<int>(TRY(fields.integer("right", 1, 3)));
-  schedule.parts.integers = TRY(fields.flag("integers"));
-  schedule.parts.coarse = TRY(fields.flag("coarse"));
   schedule.by_columns = TRY(fields.flag("by_columns"));
   schedule.weights_outer = TRY(fields.flag("weights_outer"));
-  const int64_t step = TRY(fields.integer("winograd", 0, 4));
-  if (step == 0) return schedule;
-  for (const winograd::Form form : {winograd::Form::kTwo, winograd::Form::kFour})
-    if (winograd::step_of(form) == step) schedule.winograd = form;
-  if (!schedule.winograd) return bad_model("patches of {} pixels", step);
   return schedule;
 }
 
@@ -221,10 +207,6 @@ Status check_whole(const Contraction& c, const Schedule& schedule,
   if (c.addend && !adds_up(c)) return bad_model("a sum of two contractions that do not fit");
   if (!micro_kernel.multiplies(schedule.parts))
     return bad_model("products of numbers as {}", schedule.parts.name());
-  if (schedule.parts.integers && c.channels_last) return bad_model("a matrix of integers");
-  if (schedule.winograd &&
-      (!winograd::can_compute(c) || !schedule.parts.integers || schedule.parts.coarse))
-    return bad_model("what Winograd's algorithm does not compute");
   return check_tables(c);
 }
 
@@ -250,19 +232,18 @@ Status check_buffers(const Contraction& c, const BufferSizes& buffers) {
 }  // namespace
 
 SavedKernel save_contraction(const char* loader, const Contraction& c, const Schedule& schedule,
-                             std::span<const PackedOperand> weights, std::span<const float> units) {
+                             std::span<const PackedOperand> weights) {
   SavedKernel saved;
   saved.loader = loader;
   json branches = json::array();
   for (size_t b = 0; b < weights.size(); ++b) {
-    branches.push_back(save_branch(c.branches[b], weights[b].units()));
+    branches.push_back(save_branch(c.branches[b]));
     saved.constants.push_back(weights[b].memory());
   }
   json description = {{"schedule", save_schedule(schedule)},
                       {"image", save_image(c.data, c)},
                       {"branches", std::move(branches)}};
   if (c.addend) description["addend"] = save_image(c.addend->data, c.addend->extents);
-  if (!units.empty()) description["units"] = float_bits(units);
   saved.description = description.dump();
   return saved;
 }
@@ -283,28 +264,17 @@ Result<SavedContraction> read_saved_contraction(const SavedKernel& saved,
     const json& addend = *TRY(fields.object("addend"));
     c.addend = TRY(image_from(JsonFields(addend)));
   }
-  std::vector<PackedOperand::Units> units;
   for (const json& entry : *TRY(fields.array("branches"))) {
     const JsonFields own(entry);
     c.branches.push_back(TRY(branch_from(own, c)));
-    PackedOperand::Units& known = units.emplace_back();
-    known.run = TRY(own.integer("run", 1, kMostElements));
-    known.factors = TRY(floats_from(own, "factors", size_t{2 * kMostChannels}));
   }
   TRY(check_whole(c, read.schedule, micro_kernel));
   TRY(check_buffers(c, saved.buffers));
   if (saved.constants.size() != c.branches.size())
     return bad_model("{} constants for {} results", saved.constants.size(), c.branches.size());
-  const auto& form = read.schedule.winograd;
-  const Extents packed = form ? winograd::by_places(c, *form) : Extents(c);
-  const Parts& parts = form ? winograd::kNumbers : read.schedule.parts;
   for (size_t b = 0; b < c.branches.size(); ++b)
-    read.weights.push_back(TRY(PackedOperand::load(packed, c.branches[b].out_channels, parts,
-                                                   saved.constants[b], std::move(units[b]))));
-  if (!form) return read;
-  const std::vector<float> places = TRY(floats_from(fields, "units", read.units.size()));
-  if (places.size() != read.units.size()) return bad_model("{} units of places", places.size());
-  std::copy(places.begin(), places.end(), read.units.begin());
+    read.weights.push_back(TRY(PackedOperand::load(c, c.branches[b].out_channels,
+                                                   read.schedule.parts, saved.constants[b])));
   return read;
 }
 
@@ -312,10 +282,6 @@ Result<std::shared_ptr<Kernel>> load_contraction_kernel(const SavedKernel& saved
                                                         const MicroKernel& micro_kernel,
                                                         int threads) {
   SavedContraction read = TRY(read_saved_contraction(saved, micro_kernel));
-  if (read.schedule.winograd)
-    return std::shared_ptr<Kernel>(
-        TRY(make_winograd_kernel(std::move(read.contraction), read.schedule, micro_kernel, threads,
-                                 std::move(read.weights[0]), read.units)));
   return std::shared_ptr<Kernel>(TRY(make_contraction_kernel(
       std::move(read.contraction), read.schedule, micro_kernel, threads, std::move(read.weights))));
 }

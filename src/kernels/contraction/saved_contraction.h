@@ -18,13 +18,10 @@ struct SavedContraction {
   Contraction contraction;  ///< whose branches are without weights
   Schedule schedule;
   std::vector<PackedOperand> weights;  ///< of each branch
-  winograd::Numbers units{};           ///< of a schedule by Winograd's algorithm
 };
 
-/// `units` are empty but for Winograd's algorithm.
 SavedKernel save_contraction(const char* loader, const Contraction& contraction,
-                             const Schedule& schedule, std::span<const PackedOperand> weights,
-                             std::span<const float> units);
+                             const Schedule& schedule, std::span<const PackedOperand> weights);
 /// kBadModel where it describes nothing that the micro-kernel can compute.
 Result<SavedContraction> read_saved_contraction(const SavedKernel& saved,
                                                 const MicroKernel& micro_kernel);

@@ -1,13 +1,11 @@
 // The ways in which a contraction can be computed.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "kernels/contraction/contraction.h"
 #include "kernels/contraction/parts.h"
-#include "kernels/contraction/winograd.h"
 
 namespace collage::contraction {
 
@@ -17,7 +15,6 @@ struct Schedule {
   bool by_columns = false;
   /// For each block of weights all rows, or for each block of rows all weights.
   bool weights_outer = false;
-  std::optional<winograd::Form> winograd{};  ///< otherwise tap by tap
 
   std::string to_string() const;
 };

@@ -10,12 +10,7 @@ constexpr int64_t kTileColumns = 16;  ///< of the right operand and of the resul
 constexpr int64_t kTileDepth = 32;    ///< columns of the left operand, rows of the right one
 constexpr int64_t kTileElements = kTileRows * kTileDepth;  ///< numbers of 16 bits of an operand
 
-/// Rows of a left operand's tile of integers: the sums of two tiles by 32 columns are as many as
-/// registers hold.
-constexpr int kFewestDotRows = 4, kMostDotRows = 7;
-
 /// Of a block of a result, two tiles down and two across: rows, and elements in each.
 constexpr int64_t kBlockRows = 2 * kTileRows, kBlockColumns = 2 * kTileColumns;
-static_assert(2 * kMostDotRows <= kBlockRows);
 
 }  // namespace collage::contraction

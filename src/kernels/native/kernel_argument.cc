@@ -1,5 +1,6 @@
 #include "kernels/native/kernel_argument.h"
 
+#include "base/hash.h"
 #include "runtime/saved_fields.h"
 
 namespace collage::native {
@@ -9,6 +10,14 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t kMostDims = 16;
+
+std::string digest_of(const json& list, const SharedBytes& library) {
+  Sha256 hash;
+  hash.update(library.data.get(), library.bytes);
+  const std::string text = list.dump();
+  hash.update(text.data(), text.size());
+  return hash.hex();
+}
 
 }  // namespace
 
@@ -34,7 +43,7 @@ ArgumentDescriptors::ArgumentDescriptors(const std::vector<KernelArgument>& argu
   }
 }
 
-json arguments_to_json(const std::vector<KernelArgument>& arguments,
+json arguments_to_json(const std::vector<KernelArgument>& arguments, const SharedBytes& library,
                        std::vector<SharedBytes>& constants) {
   json list = json::array();
   for (const KernelArgument& argument : arguments) {
@@ -51,11 +60,19 @@ json arguments_to_json(const std::vector<KernelArgument>& arguments,
     if (argument.constant.data != nullptr) constants.push_back(argument.constant);
     list.push_back(std::move(entry));
   }
-  return list;
+  std::string digest = digest_of(list, library);
+  return {{"arguments", std::move(list)}, {"digest", std::move(digest)}};
 }
 
-Result<std::vector<KernelArgument>> arguments_from_json(const json& list, const SavedKernel& saved,
+Result<std::vector<KernelArgument>> arguments_from_json(const json& description,
+                                                        const SavedKernel& saved,
                                                         const VirtualDevice& device) {
+  if (saved.objects.size() != 1)
+    return bad_model("native: a kernel of {} objects", saved.objects.size());
+  const JsonFields all(description);
+  const json& list = *TRY(all.array("arguments"));
+  if (TRY(all.text("digest")) != digest_of(list, saved.objects[0]))
+    return bad_model("native: a kernel's arguments are not those of its code");
   std::vector<KernelArgument> arguments;
   size_t next = 0;
   for (const json& entry : list) {

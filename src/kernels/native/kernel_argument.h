@@ -50,11 +50,14 @@ class ArgumentDescriptors {
   std::vector<void*> pointers_;
 };
 
-/// The constants are added to `constants` in order.
+/// Returns the description of a kernel of that library: {"arguments": …, "digest": …}. Adds the
+/// constants to `constants` in order. The code does not check what it is called with, so the digest
+/// ties the arguments to the library.
 nlohmann::json arguments_to_json(const std::vector<KernelArgument>& arguments,
-                                 std::vector<SharedBytes>& constants);
-/// Fails where they do not fit the buffers, which lie on `device`, or the constants of `saved`.
-Result<std::vector<KernelArgument>> arguments_from_json(const nlohmann::json& list,
+                                 const SharedBytes& library, std::vector<SharedBytes>& constants);
+/// Fails where the arguments are not those of the one object of `saved`, or do not fit the buffers,
+/// which lie on `device`, or the constants of `saved`.
+Result<std::vector<KernelArgument>> arguments_from_json(const nlohmann::json& description,
                                                         const SavedKernel& saved,
                                                         const VirtualDevice& device = {});
 

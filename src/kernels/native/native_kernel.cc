@@ -70,7 +70,7 @@ Result<SavedKernel> NativeKernel::save() const {
   SavedKernel saved;
   saved.loader = kLoader;
   saved.objects.push_back(code_->library());
-  saved.description = json{{"arguments", arguments_to_json(arguments_, saved.constants)}}.dump();
+  saved.description = arguments_to_json(arguments_, code_->library(), saved.constants).dump();
   return saved;
 }
 
@@ -123,15 +123,12 @@ namespace {
 std::string version() {
   std::string names;
   for (const Hook& hook : runtime_hooks()) names += hook.name + "\n";
-  return "halide-21/" + sha256_hex(names).substr(0, 8) + "/2";
+  return "halide-21/" + sha256_hex(names).substr(0, 8) + "/3";
 }
 
 Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {
   const json description = TRY(description_object(saved.description));
-  if (saved.objects.size() != 1)
-    return bad_model("native: a kernel of {} objects", saved.objects.size());
-  std::vector<KernelArgument> arguments =
-      TRY(arguments_from_json(*TRY(JsonFields(description).array("arguments")), saved));
+  std::vector<KernelArgument> arguments = TRY(arguments_from_json(description, saved));
   return std::shared_ptr<Kernel>(
       std::make_shared<NativeKernel>(TRY(shared_code(saved.objects[0])), std::move(arguments)));
 }

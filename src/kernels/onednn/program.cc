@@ -102,10 +102,7 @@ class Program : public Kernel {
   void split(const ProgramStep::Parts& step) {
     const void* from = bound_[step.source].current;
     auto* to = static_cast<uint16_t*>(bound_[step.target].current);
-    if (step.parts == 3)
-      split_rows(static_cast<const float*>(from), to, step.rows, step.width);
-    else
-      repeat_rows(static_cast<const uint16_t*>(from), to, step.rows, step.width);
+    repeat_rows(static_cast<const uint16_t*>(from), to, step.rows, step.width);
   }
 
   std::shared_ptr<const ProgramCode> code_;

@@ -94,7 +94,7 @@ class Loading {
       }
     } else if (fields.has("parts")) {
       const std::vector<int64_t> n = TRY(numbers(fields, "parts", 5));
-      if (static_cast<size_t>(std::max(n[0], n[1])) >= slots_ || (n[4] != 2 && n[4] != 3))
+      if (static_cast<size_t>(std::max(n[0], n[1])) >= slots_ || n[4] != 2)
         return bad_model("onednn: parts of no value");
       step.parts = {static_cast<size_t>(n[0]), static_cast<size_t>(n[1]), n[2], n[3], n[4]};
     } else {
@@ -187,8 +187,7 @@ class Loading {
     if (step.parts.parts == 0)
       return saved_.buffers.output_holds(step.clear_position, step.clear_bytes);
     const auto& [source, target, rows, width, parts] = step.parts;
-    const size_t element = parts == 3 ? sizeof(float) : sizeof(uint16_t);
-    if (TRY(bytes_from({rows, width}, element)) > room_[source] ||
+    if (TRY(bytes_from({rows, width}, sizeof(uint16_t))) > room_[source] ||
         TRY(bytes_from({rows, width, parts}, sizeof(uint16_t))) > room_[target])
       return bad_model("onednn: parts of more bytes than their values have");
     return may_write(target);

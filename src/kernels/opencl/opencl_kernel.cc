@@ -66,10 +66,10 @@ Result<SavedKernel> OpenClKernel::save() const {
   SavedKernel saved;
   saved.loader = kOpenclLoader;
   saved.objects.push_back(shared_->code->library());
-  saved.description =
-      json{{"device", shared_->number},
-           {"arguments", native::arguments_to_json(shared_->arguments, saved.constants)}}
-          .dump();
+  json description =
+      native::arguments_to_json(shared_->arguments, shared_->code->library(), saved.constants);
+  description["device"] = shared_->number;
+  saved.description = description.dump();
   return saved;
 }
 
@@ -80,17 +80,15 @@ namespace {
 std::string version() {
   std::string names;
   for (const native::Hook& hook : runtime_hooks()) names += hook.name + "\n";
-  return "halide-21/" + sha256_hex(names).substr(0, 8) + "/1";
+  return "halide-21/" + sha256_hex(names).substr(0, 8) + "/2";
 }
 
 Result<std::shared_ptr<Kernel>> load(const SavedKernel& saved, int) {
   const json description = TRY(description_object(saved.description));
-  if (saved.objects.size() != 1)
-    return bad_model("opencl: a kernel of {} objects", saved.objects.size());
   const JsonFields fields(description);
   const auto device = static_cast<int>(TRY(fields.integer("device", 0, kMostDevices - 1)));
-  std::vector<KernelArgument> arguments = TRY(native::arguments_from_json(
-      *TRY(fields.array("arguments")), saved, VirtualDevice{kDeviceKind, device, ""}));
+  std::vector<KernelArgument> arguments =
+      TRY(native::arguments_from_json(description, saved, VirtualDevice{kDeviceKind, device, ""}));
   std::shared_ptr<const native::Code> code =
       TRY(native::shared_code(saved.objects[0], runtime_hooks()));
   return std::shared_ptr<Kernel>(

@@ -1,5 +1,5 @@
 // A backend out of tree, as small as one can be, to copy: it takes nn.relu, division by a constant,
-// and an operator of its own, and uses every hook.
+// and an operator of its own.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,7 @@ float swish(float x) { return x / (1 + std::exp(-x)); }
 class SkeletonKernel : public Kernel {
  public:
   SkeletonKernel(const CallNode& call, int64_t size) : name_(call.op->name), size_(size) {
-    if (name_ == "divide") factor_ = as<ConstantNode>(call.args[1])->value.data<float>()[0];
+    if (name_ == "divide") factor_ = 1 / as<ConstantNode>(call.args[1])->value.data<float>()[0];
   }
   Status run(const KernelArgs& args) override {
     const float* x = static_cast<const float*>(args.inputs[0]);
@@ -44,59 +44,34 @@ class SkeletonKernel : public Kernel {
   float factor_ = 1;
 };
 
+// An operator of its own.
+void register_swish() {
+  OpDef op;
+  op.name = "skeleton.swish";
+  op.kind = FusionKind::kElementwise;
+  op.infer_type = [](std::span<const Type> args, const Attrs&) -> Result<Type> { return args[0]; };
+  op.reference = [](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
+    for (int64_t i = 0; i < inputs[0].size(); ++i)
+      outputs[0].data<float>()[i] = swish(inputs[0].data<float>()[i]);
+    return Status();
+  };
+  register_op(std::move(op));
+  // And native, which fuses it with its neighbours.
+  using tensor_program::Coords, tensor_program::Emitter, tensor_program::Term;
+  tensor_program::register_emit_rule(
+      "skeleton.swish",
+      {tensor_program::check_float_args,
+       [](Emitter& emitter, const CallNode& call, size_t, const Coords& at) -> Term {
+         const Term x = emitter.value(call.args[0], at);
+         return x / (1.0f + exp(-x));
+       },
+       true});
+}
+
 class SkeletonBackend : public Backend {
  public:
-  std::string name() const override { return "skeleton"; }
-  std::string version() const override { return "1"; }
-
-  // An operator of its own.
-  void register_operators() const override {
-    OpDef op;
-    op.name = "skeleton.swish";
-    op.kind = FusionKind::kElementwise;
-    op.infer_type = [](std::span<const Type> args, const Attrs&) -> Result<Type> {
-      return args[0];
-    };
-    op.reference = [](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
-      for (int64_t i = 0; i < inputs[0].size(); ++i)
-        outputs[0].data<float>()[i] = swish(inputs[0].data<float>()[i]);
-      return Status();
-    };
-    register_op(std::move(op));
-    // And native, which fuses it with its neighbours.
-    using tensor_program::Coords, tensor_program::Emitter, tensor_program::Term;
-    tensor_program::register_emit_rule(
-        "skeleton.swish",
-        {tensor_program::check_float_args,
-         [](Emitter& emitter, const CallNode& call, size_t, const Coords& at) -> Term {
-           const Term x = emitter.value(call.args[0], at);
-           return x / (1.0f + exp(-x));
-         },
-         true});
-  }
-
-  // What the simplification calls nn.silu becomes that operator.
-  std::vector<Pass> rewrites(const Target&) const override {
-    return {function_pass("skeleton.swish", [](const Function& function) -> Result<Function> {
-      Rewriter rewriter([](const Expr&, const Expr& rebuilt) -> Result<Expr> {
-        const CallNode* call = as_op(rebuilt, "nn.silu");
-        if (call == nullptr || !is_float(rebuilt)) return rebuilt;
-        return make_call("skeleton.swish", call->args, {}, call->origin());
-      });
-      return rewriter.rewrite(function);
-    })};
-  }
-
-  // The kernel multiplies: it wants the divisor's reciprocal.
-  Result<Function> update_constants(const Function& function, const Target&) const override {
-    Rewriter rewriter([](const Expr&, const Expr& rebuilt) -> Result<Expr> {
-      const CallNode* call = as_op(rebuilt, "divide");
-      const auto* divisor = call != nullptr ? as<ConstantNode>(call->args[1]) : nullptr;
-      if (divisor == nullptr) return rebuilt;
-      Expr factor = make_scalar(1 / divisor->value.data<float>()[0]);
-      return make_call("divide", {call->args[0], factor});
-    });
-    return rewriter.rewrite(function);
+  SkeletonBackend() : Backend("skeleton", [] { return BackendTraits{.version = "1"}; }) {
+    register_swish();
   }
 
   PartitionRulePtr partition_rule(const Target&) const override {

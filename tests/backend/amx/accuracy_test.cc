@@ -110,7 +110,7 @@ TEST_F(MatrixUnit, TwoProductsRoundTheImageAlone) {
       exact.push_back(sum);
     }
   const Target target{"amx", {}, {}};
-  auto variants = amx_backend().lowered_variants(function, target, {1, ""});
+  auto variants = variants_to_cost(amx_backend(), function, target, {1, "", RoundingLimit::kAny});
   ASSERT_TRUE(variants.ok()) << variants.status().to_string();
   std::map<std::string, double> mean;  // by the variant's first word
   for (const Variant& variant : *variants) {
@@ -145,14 +145,14 @@ TEST_F(MatrixUnit, ValuesBeyondBfloat16BecomeNaN) {
 TEST_F(MatrixUnit, TakesTurnsWithOneDnn) {
   register_all();
   const Backend* onednn = find_backend("onednn");
-  if (onednn == nullptr || !onednn->lowers()) GTEST_SKIP() << "no oneDNN in bfloat16";
+  if (onednn == nullptr || !onednn->traits().lowers) GTEST_SKIP() << "no oneDNN in bfloat16";
   const CompileOptions options{2, ""};
   Graph graph;
   const Function function = graph.function(
       graph.call("nn.dense", {graph.input({70, 96}), graph.constant({80, 96}, 0.1)}));
   const std::vector<Tensor> inputs = random_inputs(function);
   const Target ours{"amx", {}, {}}, theirs{"onednn", {}, {}};
-  auto lowered = onednn->lowered_variants(function, theirs, options);
+  auto lowered = variants_to_cost(*onednn, function, theirs, {2, "", RoundingLimit::kAny});
   auto variants = amx_backend().variants(function, ours, options);
   ASSERT_TRUE(lowered.ok() && variants.ok());
   struct Turn {

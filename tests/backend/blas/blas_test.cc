@@ -82,8 +82,9 @@ std::string refusal(std::vector<Expr> params, const Expr& body) {
 
 TEST(Blas, IsAvailableButNotInUseUnasked) {
   EXPECT_TRUE(backend().available().ok()) << backend().available().to_string();
-  EXPECT_FALSE(backend().by_default());
-  EXPECT_THAT(backend().version(), ::testing::MatchesRegex("openblas-[0-9.]+\\+[0-9a-f]{12}"));
+  EXPECT_FALSE(backend().traits().by_default);
+  EXPECT_THAT(backend().traits().version,
+              ::testing::MatchesRegex("openblas-[0-9.]+\\+[0-9a-f]{12}"));
 }
 
 class BlasOperators : public ::testing::TestWithParam<std::string> {};

@@ -22,7 +22,7 @@ Tensor counted(Shape shape) {
 
 class Labels : public ::testing::Test {
  protected:
-  void SetUp() override { make_blas_backend()->register_operators(); }
+  void SetUp() override { make_blas_backend(); }
 
   static Result<std::vector<Tensor>> run(const std::string& text, std::vector<Tensor> inputs) {
     auto program = tensor_program::parse_program(text);

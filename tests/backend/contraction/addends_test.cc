@@ -40,7 +40,7 @@ Function sum_of(const Addends& addends, int biases, bool followed) {
 }
 
 TEST_P(Sums, MatchTheReference) {
-  for (int biases : {0, 1, 2}) check_contraction(sum_of(GetParam(), biases, biases == 1));
+  for (int biases : {0, 1, 2}) check_amx(sum_of(GetParam(), biases, biases == 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -110,10 +110,9 @@ TEST_F(Contractions, OfOneImageMayBeSummed) {
   Graph graph;
   const Conv one{{1, 32, 8, 8}, 48, {1, 1}};
   const Expr image = graph.input(one.source);
-  check_contraction(
-      graph.function(graph.call("add", {conv(graph, one, image), conv(graph, one, image)})));
+  check_amx(graph.function(graph.call("add", {conv(graph, one, image), conv(graph, one, image)})));
   const Expr y = conv(graph, one, image);
-  check_contraction(graph.function(graph.call("add", {y, y})));
+  check_amx(graph.function(graph.call("add", {y, y})));
 }
 
 }  // namespace

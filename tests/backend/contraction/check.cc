@@ -3,17 +3,14 @@
 #include <algorithm>
 
 #include "backend/amx/amx_backend.h"
-#include "backend/vnni/vnni_backend.h"
-#include "ir/visitor.h"
 #include "kernels/contraction/processor.h"
 #include "ops/registry.h"
 #include "partition/rules/rule.h"
 
 namespace collage {
 
-// Both, compiled against the software model.
+// Compiled against the software model.
 std::unique_ptr<Backend> make_amx_in_software();
-std::unique_ptr<Backend> make_vnni_in_software();
 
 namespace testing {
 
@@ -33,30 +30,22 @@ const Backend& amx_in_software() {
   return *instance;
 }
 
-const Backend& vnni_in_software() {
-  static const Backend* instance = made(make_vnni_in_software);
-  return *instance;
-}
-
 const Backend& amx_backend() {
   if (!contraction::matrix_unit().ok()) return amx_in_software();
   static const Backend* instance = made(make_amx_backend);
   return *instance;
 }
 
-const Backend& vnni_backend() {
-  if (!contraction::dot_products().ok()) return vnni_in_software();
-  static const Backend* instance = made(make_vnni_backend);
-  return *instance;
+Result<std::vector<Variant>> variants_of(const Backend& backend, const Function& function,
+                                         const Target& target, CompileOptions options,
+                                         bool lowered) {
+  if (lowered) options.rounding = RoundingLimit::kAny;
+  return variants_to_cost(backend, function, target, options);
 }
 
 int trials(int all) { return contraction::matrix_unit().ok() ? all : all / 5; }
 
 namespace {
-
-// Of Winograd's algorithm in integers, whose transformations make small differences of large
-// numbers.
-constexpr Tolerance kFourByFour{.mean = 0, .largest = 4e-3, .element = 4e-3};
 
 struct Offer {
   const Backend& backend;
@@ -73,16 +62,14 @@ void check_offers(const std::vector<Offer>& offers, const Function& function,
     for (const auto& [backend, target, lowered, tolerance] : offers) {
       SCOPED_TRACE(target.to_string() + " on " + std::to_string(threads) + " threads");
       const CompileOptions options{threads, ""};
-      auto variants = lowered ? backend.lowered_variants(function, target, options)
-                              : backend.variants(function, target, options);
+      auto variants = variants_of(backend, function, target, options, lowered);
       ASSERT_TRUE(variants.ok()) << variants.status().to_string();
       EXPECT_FALSE(variants->empty());
       for (const Variant& variant : *variants) {
-        EXPECT_EQ(variant.lowered, lowered);
-        EXPECT_EQ(variant.relaxed, !lowered && target.options.empty());
-        const bool four_by_four = variant.name.find("winograd4") != std::string::npos;
-        check_variant(backend, target, options, function, variant, inputs, expected,
-                      four_by_four ? kFourByFour : tolerance);
+        EXPECT_EQ(variant.rounding.limit(), lowered                  ? RoundingLimit::kAny
+                                            : target.options.empty() ? RoundingLimit::kDefault
+                                                                     : RoundingLimit::kStrict);
+        check_variant(backend, target, options, function, variant, inputs, expected, tolerance);
       }
     }
 }
@@ -98,29 +85,10 @@ std::vector<Offer> amx_offers() {
   };
 }
 
-bool is_of_convolutions(const Function& function) {
-  const std::vector<Expr> order = post_order(function->body);
-  return std::any_of(order.begin(), order.end(), [](const Expr& expr) {
-    const auto* call = as<CallNode>(expr);
-    return call != nullptr && call->op != nullptr && call->op->name.starts_with("nn.conv");
-  });
-}
-
 }  // namespace
 
 void check_amx(const Function& function, std::vector<Tensor> inputs) {
   check_offers(amx_offers(), function, std::move(inputs));
-}
-
-void check_contraction(const Function& function, std::vector<Tensor> inputs) {
-  std::vector<Offer> offers = amx_offers();
-  const Target vnni{"vnni", {}, {}};
-  if (is_of_convolutions(function)) {
-    offers.push_back({vnni_backend(), vnni, true, {.mean = 0, .largest = 1.5e-3, .element = 1e-3}});
-  } else {
-    EXPECT_FALSE(vnni_backend().lowered_variants(function, vnni, {1, ""}).ok());
-  }
-  check_offers(offers, function, std::move(inputs));
 }
 
 std::string refusal(const Function& function) {

@@ -14,7 +14,7 @@ using Convolutions = ContractionsWith<Conv>;
 
 TEST_P(Convolutions, MatchTheReference) {
   Graph graph;
-  check_contraction(graph.function(conv(graph, GetParam())));
+  check_amx(graph.function(conv(graph, GetParam())));
 }
 
 TEST_P(Convolutions, WithBiasResidualAndRelu) {
@@ -22,7 +22,7 @@ TEST_P(Convolutions, WithBiasResidualAndRelu) {
   Expr y = conv(graph, GetParam());
   y = graph.call("nn.bias_add", {y, graph.constant({GetParam().outputs})});
   y = graph.call("add", {y, graph.input(y->tensor_type().shape)});
-  check_contraction(graph.function(graph.call("nn.relu", {y})));
+  check_amx(graph.function(graph.call("nn.relu", {y})));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -93,7 +93,7 @@ TEST_F(Contractions, ConvolutionsOfRandomShapes) {
     Graph graph(static_cast<uint64_t>(trial));
     Expr y = conv(graph, c);
     if (trial % 2 == 0) y = graph.call("add", {y, graph.input(y->tensor_type().shape)});
-    check_contraction(graph.function(y));
+    check_amx(graph.function(y));
     if (HasFailure()) return;
   }
 }

@@ -60,10 +60,10 @@ TEST_P(Chains, FollowConvolutionsAndProducts) {
     SCOPED_TRACE(outputs);
     Graph image;
     Expr y = conv(image, {{2, 16, 5, 7}, outputs, {3, 3}, {}, {1, 1, 1, 1}});
-    check_contraction(image.function(GetParam().follow(image, y, 1)));
+    check_amx(image.function(GetParam().follow(image, y, 1)));
     Graph matrix;
     y = matrix.call("nn.dense", {matrix.input({21, 48}), matrix.constant({outputs, 48}, 0.2)});
-    check_contraction(matrix.function(GetParam().follow(matrix, y, 1)));
+    check_amx(matrix.function(GetParam().follow(matrix, y, 1)));
   }
 }
 
@@ -116,11 +116,11 @@ TEST_F(Contractions, ResidualsMayBeTheImageItself) {
   Expr x = image.input({1, 24, 9, 9});
   Expr y = image.call("nn.conv2d", {x, image.constant({24, 24, 3, 3}, 0.1)},
                       {{"padding", Ints{1, 1, 1, 1}}});
-  check_contraction(image.function(image.call("nn.relu", {image.call("add", {y, x})})));
+  check_amx(image.function(image.call("nn.relu", {image.call("add", {y, x})})));
   Graph matrix;
   x = matrix.input({40, 48});
   y = matrix.call("nn.dense", {x, matrix.constant({48, 48}, 0.2)});
-  check_contraction(matrix.function(matrix.call("add", {x, y})));
+  check_amx(matrix.function(matrix.call("add", {x, y})));
 }
 
 TEST_F(Contractions, OneResidualTwice) {
@@ -128,7 +128,7 @@ TEST_F(Contractions, OneResidualTwice) {
   Expr y = conv(graph, {{1, 16, 6, 6}, 17, {3, 3}});
   const Expr r = graph.input(y->tensor_type().shape);
   y = graph.call("nn.relu", {graph.call("add", {y, r})});
-  check_contraction(graph.function(graph.call("add", {y, r})));
+  check_amx(graph.function(graph.call("add", {y, r})));
 }
 
 // Large numbers below zero are multiplied with 0, not with the smallest logistic there is.
@@ -139,7 +139,7 @@ TEST_F(Contractions, ActivationsEndAtZero) {
     Expr y = graph.call("nn.dense", {graph.input({21, 48}), graph.constant({40, 48}, 0.2)});
     y = graph.call("multiply", {y, graph.scalar(1e38f)});
     y = graph.call("clip", {activation(graph, y, 1)}, {{"a_min", -3.0}, {"a_max", 1.0}});
-    check_contraction(graph.function(y));
+    check_amx(graph.function(y));
   }
 }
 

@@ -40,11 +40,11 @@ Expr enlarged_conv(Graph& graph, const Enlarged& e) {
 template <typename Case>
 void check_both(const Case& given, Expr (*make)(Graph&, const Case&)) {
   Graph plain, followed;
-  check_contraction(plain.function(make(plain, given)));
+  check_amx(plain.function(make(plain, given)));
   Expr y = make(followed, given);
   y = followed.call("nn.bias_add", {y, followed.constant({given.conv.outputs})});
   y = followed.call("add", {y, followed.input(y->tensor_type().shape)});
-  check_contraction(followed.function(followed.call("tanh", {y})));
+  check_amx(followed.function(followed.call("tanh", {y})));
 }
 
 using TransposedConvolutions = ContractionsWith<TransposedConv>;
@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         Enlarged{{{1, 16, 9, 8}, 16, {3, 3}, {3, 2}, {1, 1, 1, 1}}, {2, 3}},
         Enlarged{{{1, 16, 9, 8}, 16, {3, 3}, {4, 2}, {1, 0, 1, 1}}, {2, 4}},
         Enlarged{{{1, 64, 6, 6}, 32, {3, 3}, {}, {1, 1, 1, 1}, {}, 4}, {2, 2}},  // groups
-        Enlarged{{{1, 128, 10, 11}, 320, {3, 3}, {}, {1, 1, 1, 1}}, {2, 2}},  // large weights
+        Enlarged{{{1, 128, 10, 11}, 320, {3, 3}, {}, {1, 1, 1, 1}}, {2, 2}},     // large weights
         Enlarged{{{1, 20, 19}, 17, {3}, {}, {1, 1}}, {2}},
         Enlarged{{{1, 16, 3, 4, 5}, 20, {3, 3, 3}, {}, {1, 1, 1, 1, 1, 1}}, {2, 1, 2}}));
 
@@ -140,7 +140,7 @@ TEST_F(Contractions, TransposedConvolutionsOfRandomShapes) {
     Graph graph(static_cast<uint64_t>(trial));
     Expr y = transposed_conv(graph, t);
     if (trial % 2 == 0) y = graph.call("nn.bias_add", {y, graph.constant({t.conv.outputs})});
-    check_contraction(graph.function(y));
+    check_amx(graph.function(y));
     if (HasFailure()) return;
     ++checked;
   }
@@ -168,7 +168,7 @@ TEST_F(Contractions, EnlargedConvolutionsOfRandomShapes) {
     Graph graph(static_cast<uint64_t>(trial));
     Expr y = enlarged_conv(graph, e);
     if (trial % 2 == 0) y = graph.call("nn.bias_add", {y, graph.constant({e.conv.outputs})});
-    check_contraction(graph.function(y));
+    check_amx(graph.function(y));
     if (HasFailure()) return;
     ++checked;
   }

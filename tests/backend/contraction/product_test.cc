@@ -14,7 +14,7 @@ TEST_F(Contractions, DenseOfAnyRows) {
   for (int64_t rows : {8, 15, 16, 17, 31, 32, 33, 64, 130}) {
     SCOPED_TRACE(rows);
     Graph graph;
-    check_contraction(graph.function(
+    check_amx(graph.function(
         graph.call("nn.dense", {graph.input({rows, 48}), graph.constant({40, 48}, 0.2)})));
   }
 }
@@ -32,10 +32,10 @@ TEST_P(Products, MatchTheReference) {
   Attrs attrs;
   if (std::string_view(op) != "nn.dense") attrs.set("transpose_b", transposed);
   Expr y = graph.call(op, {graph.input(left), graph.constant(right, 0.2)}, attrs);
-  check_contraction(graph.function(y));
+  check_amx(graph.function(y));
   y = graph.call("add", {y, graph.constant({y->tensor_type().shape.back()})});
   y = graph.call("add", {y, graph.input(y->tensor_type().shape)});
-  check_contraction(graph.function(graph.call("nn.relu", {y})));
+  check_amx(graph.function(graph.call("nn.relu", {y})));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -67,9 +67,9 @@ TEST_F(Contractions, ProductsOfRandomShapes) {
                  << rows << "x" << depth << "x" << columns << " " << transposed);
     Graph graph(static_cast<uint64_t>(trial));
     const Shape right = transposed ? Shape{columns, depth} : Shape{depth, columns};
-    check_contraction(graph.function(
-        graph.call("nn.matmul", {graph.input({rows, depth}), graph.constant(right, 0.1)},
-                   {{"transpose_b", transposed}})));
+    check_amx(graph.function(graph.call("nn.matmul",
+                                        {graph.input({rows, depth}), graph.constant(right, 0.1)},
+                                        {{"transpose_b", transposed}})));
     if (HasFailure()) return;
   }
 }

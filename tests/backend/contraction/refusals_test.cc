@@ -1,4 +1,4 @@
-// Reasons for which a contraction is refused: amx and vnni share them, each says its own name.
+// Reasons for which a contraction is refused.
 #include <gmock/gmock.h>
 
 #include "backend/contraction/check.h"
@@ -13,7 +13,7 @@ struct Refused {
   Function function;
 };
 
-std::vector<Refused> refused_by_both() {
+std::vector<Refused> refused_functions() {
   std::vector<Refused> list;
   const auto add = [&](const char* reason, const auto& build) {
     Graph graph;
@@ -38,37 +38,24 @@ std::string text_of(const Result<T>& refused) {
   return refused.ok() ? "not refused" : refused.status().to_string();
 }
 
-TEST(Refusals, NameTheBackendThatWasAsked) {
-  const Target amx{"amx", {}, {}}, vnni{"vnni", {}, {}};
-  for (const auto& [reason, function] : refused_by_both()) {
+TEST(Refusals, NameTheBackend) {
+  const Target amx{"amx", {}, {}};
+  for (const auto& [reason, function] : refused_functions()) {
     SCOPED_TRACE(reason);
     EXPECT_EQ(text_of(amx_backend().variants(function, amx, {2, ""})), "amx: " + reason);
-    EXPECT_EQ(text_of(amx_backend().lowered_variants(function, amx, {2, ""})), "amx: " + reason);
-    EXPECT_EQ(text_of(vnni_backend().lowered_variants(function, vnni, {2, ""})), "vnni: " + reason);
+    EXPECT_EQ(text_of(amx_backend().variants(function, amx, {2, "", RoundingLimit::kAny})),
+              "amx: " + reason);
     const Variant variant = Variant::plain("none", function);
     EXPECT_EQ(text_of(amx_backend().compile(function, variant, amx, {2, ""})), "amx: " + reason);
-    EXPECT_EQ(text_of(vnni_backend().compile(function, variant, vnni, {2, ""})), "vnni: " + reason);
   }
 }
 
-TEST(Refusals, NameTheBackendThatHasNoSuchVariant) {
+TEST(Refusals, OfAnUnknownVariantNameTheBackend) {
   Graph graph;
   const Function function = graph.function(conv(graph, {{1, 32, 4, 4}, 32, {1, 1}}));
   const Variant variant = Variant::plain("none", function);
   EXPECT_THAT(text_of(amx_backend().compile(function, variant, {"amx", {}, {}}, {2, ""})),
               StartsWith("amx: no variant none"));
-  EXPECT_THAT(text_of(vnni_backend().compile(function, variant, {"vnni", {}, {}}, {2, ""})),
-              StartsWith("vnni: no variant none"));
-  EXPECT_EQ(text_of(vnni_backend().variants(function, {"vnni", {}, {}}, {2, ""})),
-            "vnni: its integers need --max-error");
-}
-
-TEST(Refusals, OfProductsOfIntegersSayWhoComputesThem) {
-  Graph graph;
-  const Function function =
-      graph.function(graph.call("nn.dense", {graph.input({16, 32}), graph.constant({32, 32})}));
-  EXPECT_EQ(text_of(vnni_backend().lowered_variants(function, {"vnni", {}, {}}, {2, ""})),
-            "vnni: products of integers, which native computes");
 }
 
 }  // namespace

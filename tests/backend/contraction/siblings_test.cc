@@ -67,8 +67,7 @@ void PrintTo(const Siblings& siblings, std::ostream* os) {
 using SiblingConvolutions = ContractionsWith<Siblings>;
 
 TEST_P(SiblingConvolutions, MatchTheReference) {
-  for (uint64_t seed : {1, 4})
-    check_contraction(convolutions(GetParam().shape, GetParam().widths, seed));
+  for (uint64_t seed : {1, 4}) check_amx(convolutions(GetParam().shape, GetParam().widths, seed));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -103,16 +102,16 @@ TEST_F(Contractions, SiblingConvolutionsOfRandomShapes) {
     std::vector<int64_t> widths(static_cast<size_t>(pick(2, 5)));
     for (int64_t& width : widths) width = pick(0, 2) == 0 ? shape.source[1] : pick(1, 100);
     SCOPED_TRACE(::testing::PrintToString(Siblings{shape, widths}));
-    check_contraction(convolutions(shape, widths, trial));
+    check_amx(convolutions(shape, widths, trial));
     if (HasFailure()) return;
   }
 }
 
 TEST_F(Contractions, SiblingProducts) {
-  check_contraction(products({128, 64}, {64, 64, 64}));
-  check_contraction(products({2, 19, 40}, {40, 17, 100, 40}, 2));
-  check_contraction(products({9, 768}, {768, 768, 768}, 5));  // columns are shared out
-  check_contraction(products({40, 33}, {1, 33, 2, 49, 16}, 3));
+  check_amx(products({128, 64}, {64, 64, 64}));
+  check_amx(products({2, 19, 40}, {40, 17, 100, 40}, 2));
+  check_amx(products({9, 768}, {768, 768, 768}, 5));  // columns are shared out
+  check_amx(products({40, 33}, {1, 33, 2, 49, 16}, 3));
   std::mt19937 random(23);
   const auto pick = [&](int64_t from, int64_t to) {
     return std::uniform_int_distribution<int64_t>(from, to)(random);
@@ -122,7 +121,7 @@ TEST_F(Contractions, SiblingProducts) {
     std::vector<int64_t> widths(static_cast<size_t>(pick(2, 5)));
     for (int64_t& width : widths) width = pick(0, 2) == 0 ? left[1] : pick(1, 150);
     SCOPED_TRACE(::testing::PrintToString(left) + ::testing::PrintToString(widths));
-    check_contraction(products(left, widths, trial));
+    check_amx(products(left, widths, trial));
     if (HasFailure()) return;
   }
 }

@@ -95,24 +95,7 @@ TEST(SoftwareTilesDeathTest, MisuseIsAFault) {
   EXPECT_DEATH(_mm512_load_ps(numbers + 1), "not aligned");
 }
 
-TEST(SoftwareVectors, DotProductsWrap) {
-  const __m512i least = _mm512_set1_epi32(static_cast<int>(0x80008000u));  // pairs of -32768
-  const auto sum = (software::Integers)software::add_products(__m512i{}, least, least);
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(sum[i], INT32_MIN);  // 2^31
-}
-
-TEST(SoftwareVectors, RoundingAndRangesOfConversions) {
-  const float from[16] = {0.5f,  1.5f,   -0.5f,  2.5f,     1e10f,     -1e10f, NAN,     32768,
-                          32767, -32769, -32768, INFINITY, -INFINITY, 7,      8388609, -1};
-  const int32_t whole[16] = {0,         2,     0,       2,      INT32_MIN, INT32_MIN,
-                             INT32_MIN, 32768, 32767,   -32769, -32768,    INT32_MIN,
-                             INT32_MIN, 7,     8388609, -1};
-  const __m512i integers = _mm512_cvtps_epi32(_mm512_loadu_ps(from));
-  const auto half = (software::HalfShorts)_mm512_cvtsepi32_epi16(integers);
-  for (int i = 0; i < 16; ++i) {
-    EXPECT_EQ(((software::Integers)integers)[i], whole[i]) << i;
-    EXPECT_EQ(half[i], std::clamp(whole[i], -32768, 32767)) << i;
-  }
+TEST(SoftwareVectors, RoundingToBfloat16) {
   EXPECT_EQ(software::to_bfloat16(1 + 0x1p-8f), 0x3f80);  // half-way: to even
   EXPECT_EQ(software::to_bfloat16(1 + 0x3p-8f), 0x3f82);
   EXPECT_EQ(software::to_bfloat16(3.4e38f), 0x7f80);
@@ -201,9 +184,8 @@ void compare_with_the_processor(const std::vector<Pair>& pairs) {
   for (const Pair& pair : pairs) {
     size_t compared = 0;
     for (const Function& function : every_kernel()) {
-      auto variants = pair.lowered ? pair.real.lowered_variants(function, pair.target, {2, ""})
-                                   : pair.real.variants(function, pair.target, {2, ""});
-      if (!variants.ok()) continue;  // of vnni products and attention, of some numbers of parts
+      auto variants = variants_of(pair.real, function, pair.target, {2, ""}, pair.lowered);
+      if (!variants.ok()) continue;  // of some numbers of parts
       for (const Variant& variant : *variants) {
         expect_equal_bits(pair, function, variant);
         ++compared;
@@ -220,12 +202,6 @@ TEST(SoftwareModel, GivesWhatTheMatrixUnitGives) {
       {{amx_backend(), amx_in_software(), {"amx", {}, {}}, false},
        {amx_backend(), amx_in_software(), {"amx", {{"parts", "3"}}, {}}, false},
        {amx_backend(), amx_in_software(), {"amx", {}, {}}, true}});
-}
-
-TEST(SoftwareModel, GivesWhatTheVectorUnitGives) {
-  if (const Status status = contraction::dot_products(); !status.ok())
-    GTEST_SKIP() << "nothing to compare the software model with: " << status.message();
-  compare_with_the_processor({{vnni_backend(), vnni_in_software(), {"vnni", {}, {}}, true}});
 }
 
 }  // namespace

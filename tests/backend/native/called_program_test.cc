@@ -225,6 +225,23 @@ TEST(CalledProgram, CallsFunctionsOfLibraries) {
     stage N[i:33] = extern "test.negate"(T): float32;
     result Y[i:33] = N[i] * N[i];
   })")));
+  // Rows and columns are where the text has them.
+  tensor_program::register_external(
+      "test.add_row",
+      [](std::span<const TensorType> types) -> Result<TensorType> { return types[0]; },
+      [](std::span<const DLTensor> inputs, const DLTensor& to) -> Status {
+        for (int64_t i = 0; i < to.shape[0]; ++i)
+          for (int64_t j = 0; j < to.shape[1]; ++j)
+            static_cast<float*>(to.data)[i * to.shape[1] + j] =
+                static_cast<const float*>(inputs[0].data)[i * inputs[0].shape[1] + j] +
+                static_cast<float>(i);
+        return {};
+      });
+  const Expr y = var("y", {3, 11});
+  check_function(function({y}, program_call({y}, R"(program {
+    param A: float32[3, 11];
+    result Y[i:3, j:11] = extern "test.add_row"(A): float32;
+  })")));
 }
 
 TEST(CalledProgram, CallsFunctionsWithScalars) {

@@ -7,6 +7,7 @@
 #include "backend/check.h"
 #include "backend/native/native_backend.h"
 #include "backend/native/vector_width.h"
+#include "backend/offer.h"
 #include "ops/half.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
@@ -121,6 +122,12 @@ void check_variant(const Function& function, const Variant& variant, const Check
                          {.mean = 0, .largest = options.tolerance, .element = 0});
 }
 
+Variant scheduled(const std::string& schedule, const Function& function) {
+  Variant variant = Variant::plain(schedule, function);
+  variant.schedule = schedule;
+  return variant;
+}
+
 void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,
                        const CheckOptions& options) {
   if (options.every_width) {
@@ -133,17 +140,18 @@ void check_with_inputs(const Function& function, const std::vector<Tensor>& inpu
   }
   static const std::unique_ptr<Backend> backend = make_native_backend();
   const Target target{"native", options.target_options, {}};
-  const CompileOptions compile{2, ""};
+  const CompileOptions compile{2, "",
+                               options.lowered ? RoundingLimit::kAny : RoundingLimit::kDefault};
   auto expected = interpret(function, inputs);
   ASSERT_TRUE(expected.ok()) << expected.status().message();
 
-  auto variants = options.lowered ? backend->lowered_variants(function, target, compile)
-                                  : backend->variants(function, target, compile);
+  auto variants = variants_to_cost(*backend, function, target, compile);
   ASSERT_TRUE(variants.ok()) << variants.status().message();
   EXPECT_GE(static_cast<int>(variants.value().size()), options.least_variants);
   for (const Variant& variant : variants.value()) {
-    EXPECT_EQ(variant.lowered, options.lowered) << variant.to_string();
-    const double largest = variant.relaxed    ? options.relaxed_tolerance
+    EXPECT_EQ(variant.lowered(), options.lowered) << variant.to_string();
+    const double largest = variant.rounding.limit() == RoundingLimit::kDefault
+                               ? options.relaxed_tolerance
                            : options.integers ? 0.0
                                               : options.tolerance;
     testing::check_variant(*backend, target, compile, function, variant, inputs, expected.value(),

@@ -19,13 +19,16 @@ struct CheckOptions {
   std::map<std::string, std::string> target_options = {};
   bool integers = false;  // small integer inputs: products and sums must be exact,
                           // but for relaxed variants
-  bool lowered = false;   // of the lowered variants, instead of the others
+  bool lowered = false;   // of variants that need RoundingLimit::kAny, instead of the others
   bool every_width =
       false;  // schedules of processors with AVX2 and with AVX-512, not of this alone
 };
 
 /// Inputs are seeded random values in (-2, 2), or small integers.
 void check_function(const Function& function, const CheckOptions& options = {});
+
+/// The variant of that schedule, which is its name too.
+Variant scheduled(const std::string& schedule, const Function& function);
 
 /// Of one variant alone, whether or not native offers it.
 void check_variant(const Function& function, const Variant& variant,

@@ -173,7 +173,7 @@ TEST(DotProducts, NoneOfWhatDoesNotFit) {
 /// Whether the code of the function for a processor has the instruction.
 bool has(const std::string& instruction, const Function& f, const std::string& schedule,
          const std::string& target) {
-  const BuiltKernel built = build_kernel(f, Variant::plain(schedule, f), 1).value();
+  const BuiltKernel built = build_kernel(f, scheduled(schedule, f), 1).value();
   std::vector<Halide::Argument> inputs;
   for (const Binding& binding : built.bindings) inputs.push_back(binding.buffer.param());
   const std::string file =

@@ -24,9 +24,9 @@ const std::vector<std::string> kSchedules = {"stages integers dot_int16x2 steps 
                                              "rows 4 integers dot_int16x2 steps 1"};
 
 Variant variant_of(const Function& f, const std::string& schedule) {
-  Variant variant = Variant::plain(schedule, f);
+  Variant variant = scheduled(schedule, f);
   variant.weights.clear();
-  variant.lowered = true;
+  variant.rounding.fixed_point = 0x1p-11;
   return variant;
 }
 

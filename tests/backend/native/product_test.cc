@@ -8,6 +8,7 @@
 
 #include "backend/check.h"
 #include "backend/native/native_backend.h"
+#include "backend/offer.h"
 #include "check.h"
 
 namespace collage::native {
@@ -47,7 +48,8 @@ TEST(Product, HeavyWeightsAndMoreRowsThanFitACache) {
 /// But for products of integers, which processors with instructions for them have besides.
 size_t lowered_variants(const Function& f) {
   const auto backend = make_native_backend();
-  const auto variants = backend->lowered_variants(f, Target{"native", {}, {}}, {2, ""});
+  const auto variants =
+      variants_to_cost(*backend, f, Target{"native", {}, {}}, {2, "", RoundingLimit::kAny});
   EXPECT_TRUE(variants.ok()) << variants.status().to_string();
   if (!variants.ok()) return 0;
   return static_cast<size_t>(std::count_if(

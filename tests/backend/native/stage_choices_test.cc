@@ -63,7 +63,7 @@ void check_drawn(const Function& f, int count) {
     SCOPED_TRACE(schedule.to_string());
     ASSERT_EQ(parse_stage_schedule(schedule.to_string()), schedule);
     ASSERT_EQ(choice_of(decisions, schedule), choice);
-    check_variant(f, Variant::plain(schedule.to_string(), f), {.tolerance = 1e-4});
+    check_variant(f, scheduled(schedule.to_string(), f), {.tolerance = 1e-4});
   }
 }
 

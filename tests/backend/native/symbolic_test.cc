@@ -235,7 +235,7 @@ TEST(Symbolic, TilesOfMoreRowsAreRefused) {
 TEST(Symbolic, SavedAndLoaded) {
   const Expr x = var("x", {5, 33});
   const Function rows = function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
-  auto kernel = make_native_backend()->compile(rows, Variant::plain("symbolic", rows),
+  auto kernel = make_native_backend()->compile(rows, scheduled("symbolic", rows),
                                                Target{"native", {}, {}}, CompileOptions{2, ""});
   ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
   auto saved = (*kernel)->save();

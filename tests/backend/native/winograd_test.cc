@@ -60,8 +60,10 @@ int winograd_variants(const Function& function) {
   if (!variants.ok()) return 0;
   int count = 0;
   for (const Variant& v : *variants) {
-    EXPECT_EQ(v.relaxed, v.name.starts_with("winograd")) << v.to_string();
-    count += v.relaxed;
+    const bool rounds = v.rounding.limit() == RoundingLimit::kDefault;
+    EXPECT_EQ(rounds, v.name.starts_with("winograd")) << v.to_string();
+    EXPECT_EQ(rounds, v.work.multiplications < 1) << v.to_string();
+    count += rounds;
   }
   return count;
 }

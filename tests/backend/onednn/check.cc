@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "backend/offer.h"
 #include "backend/onednn/onednn_backend.h"
 #include "ops/half.h"
 #include "ops/registry.h"
@@ -63,7 +64,9 @@ Checked check(const Function& function, double tolerance) {
   const std::vector<Tensor> expected = evaluate(function, inputs);
   for (const Variant& variant : *variants) {
     run_variant(function, variant, inputs, expected, tolerance);
-    EXPECT_EQ(variant.relaxed, variant.name.starts_with("winograd")) << variant.to_string();
+    EXPECT_EQ(variant.rounding.limit() == RoundingLimit::kDefault,
+              variant.name.starts_with("winograd"))
+        << variant.to_string();
     checked.names.insert(variant.name);
     checked.layouts.insert(variant.outputs[0].layout.to_string());
     checked.variants.push_back(variant.to_string());
@@ -73,7 +76,9 @@ Checked check(const Function& function, double tolerance) {
 
 Checked check_lowered(const Function& function, double tolerance) {
   Checked checked;
-  auto variants = backend().lowered_variants(function, kTarget, kTwoThreads);
+  CompileOptions options = kTwoThreads;
+  options.rounding = RoundingLimit::kAny;
+  auto variants = variants_to_cost(backend(), function, kTarget, options);
   EXPECT_TRUE(variants.ok()) << variants.status().to_string();
   if (!variants.ok()) return checked;
   const std::vector<Tensor> inputs = random_inputs(function);
@@ -86,13 +91,12 @@ Checked check_lowered(const Function& function, double tolerance) {
   }
   const std::vector<Tensor> expected = evaluate(function, inputs);
   for (const Variant& variant : *variants) {
-    EXPECT_TRUE(variant.lowered && !variant.relaxed) << variant.to_string();
-    // Two products lose nothing of the weights, three nothing of the source either.
+    EXPECT_TRUE(variant.lowered()) << variant.to_string();
+    // Two products lose nothing of the weights.
     if (variant.name.starts_with("bf16x2") && variant.outputs[0].dtype == DType::kFloat32) {
       run_variant(function, variant, rounded, evaluate(function, rounded), 1e-4);
     } else {
-      bool split = variant.name.starts_with("bf16x3");
-      run_variant(function, variant, inputs, expected, split ? 1e-4 : tolerance);
+      run_variant(function, variant, inputs, expected, tolerance);
     }
     checked.names.insert(variant.name);
     checked.layouts.insert(variant.outputs[0].to_string());

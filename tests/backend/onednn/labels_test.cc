@@ -18,7 +18,7 @@ Tensor counted(Shape shape) {
 }
 
 TEST(OneDnnLabels, ComputeWhatTheSumsDo) {
-  make_onednn_backend()->register_operators();
+  make_onednn_backend();
   for (const bool batched : {false, true}) {
     SCOPED_TRACE(batched);
     const std::string b = batched ? "2, " : "", axis = batched ? "n:2, " : "",

@@ -23,10 +23,8 @@ class Staged : public Kernel {
 
 class StagedBackend : public Backend {
  public:
-  std::string name() const override { return own_.name(); }
-  std::string version() const override { return own_.version(); }
+  StagedBackend() : Backend(device_backend().name(), [] { return device_backend().traits(); }) {}
   Status available() const override { return own_.available(); }
-  std::vector<VirtualDevice> devices() const override { return own_.devices(); }
   PartitionRulePtr partition_rule(const Target& target) const override {
     return own_.partition_rule(target);
   }
@@ -64,7 +62,7 @@ const Backend& staged_backend() {
   return *backend;
 }
 
-Target first_device() { return {"opencl", {}, staged_backend().devices().at(0)}; }
+Target first_device() { return {"opencl", {}, staged_backend().traits().devices.at(0)}; }
 
 void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,
                        const testing::Tolerance& tolerance) {

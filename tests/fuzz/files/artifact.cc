@@ -1,62 +1,24 @@
-// Artifacts as `collage run` and libcollage_runtime load them: changed bytes, manifests that lie,
-// and files whose every checksum fits what somebody wrote into plans, descriptions of kernels and
-// weights. Objects stay as they are: what is compiled is code, which nobody can check.
+// Artifacts as `collage run` and libcollage_runtime load them (mutate_artifact.h).
 #include <gtest/gtest.h>
-
-#include <filesystem>
 
 #include "artifact/artifact_file.h"
 #include "artifact/damage.h"
 #include "artifact/load_artifact.h"
 #include "artifact/signing_keys.h"
 #include "artifact/tiny_plan.h"
-#include "artifact/write_artifact.h"
 #include "artifact/zip.h"
-#include "base/files.h"
-#include "base/json.h"
-#include "collage/version.h"
 #include "fuzz/files/library_plans.h"
 #include "fuzz/fuzz.h"
-#include "fuzz/mutate_json.h"
-#include "fuzz/mutate_text.h"
+#include "fuzz/mutate_artifact.h"
 #include "runtime/executor.h"
 
 namespace collage::fuzz {
 namespace {
 
-using nlohmann::json;
-
-SharedBytes held(std::string text) {
-  auto holder = std::make_shared<const std::string>(std::move(text));
-  return {{holder, holder->data()}, holder->size()};
-}
-
-std::string written(const std::vector<ZipEntry>& entries, const Manifest& manifest) {
-  static const std::filesystem::path file =
-      std::filesystem::path(scratch_folder()) / "made.collage";
-  const Status status = write_zip(file, entries, manifest);
-  EXPECT_TRUE(status.ok()) << status.to_string();
-  return read_file(file).value();
-}
-
-// What a file is made of.
-struct Parts {
-  std::vector<ZipEntry> entries;
-  Manifest manifest;
-};
-
-Parts parts_of(SavedPlans saved) {
-  Parts result{std::move(saved.entries), {}};
-  result.manifest.version = COLLAGE_VERSION;
-  result.manifest.model = "tiny.onnx";
-  result.manifest.loaders = saved.loaders;
-  return result;
-}
-
 // The tiny plan's, and those of kernels of libraries.
-const std::vector<Parts>& artifact_seeds() {
-  static const std::vector<Parts> made = [] {
-    std::vector<Parts> result = {parts_of(testing::saved_tiny_plan())};
+const std::vector<ArtifactParts>& artifact_seeds() {
+  static const std::vector<ArtifactParts> made = [] {
+    std::vector<ArtifactParts> result = {parts_of(testing::saved_tiny_plan())};
     for (SavedPlans& saved : saved_library_plans()) result.push_back(parts_of(std::move(saved)));
     return result;
   }();
@@ -66,38 +28,14 @@ const std::vector<Parts>& artifact_seeds() {
 const std::vector<std::string>& files() {
   static const std::vector<std::string> made = [] {
     std::vector<std::string> result;
-    for (const Parts& parts : artifact_seeds())
-      result.push_back(written(parts.entries, parts.manifest));
+    for (const ArtifactParts& parts : artifact_seeds()) result.push_back(written(parts));
     return result;
   }();
   return made;
 }
 
-// A kernel's description is JSON inside of JSON.
-std::string changed_plan(json plan, Random& random) {
-  if (random.one_in(2)) return changed_json(plan, random);
-  json& step = plan["steps"][random.below(plan["steps"].size())];
-  step["description"] = changed_json(parse_json(step["description"].get<std::string>()), random);
-  return plan.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-// With another plan, other weights or another manifest, and checksums and a seal that fit.
-std::string rewritten(Random& random) {
-  Parts changed = random.pick(artifact_seeds());
-  ZipEntry& entry = changed.entries[random.below(changed.entries.size())];
-  const std::string text(entry.content.text());
-  if (entry.name == kPlanEntry || entry.name.starts_with("objects/")) {
-    ZipEntry& plan = entry.name == kPlanEntry ? entry : changed.entries.front();
-    plan.content = held(changed_plan(parse_json(plan.content.text()), random));
-  } else {
-    entry.content = held(TextMutator({text + " "}).changed(text, random));
-  }
-  if (random.one_in(4)) changed.manifest.threads = static_cast<int>(1 + random.below(4));
-  return written(changed.entries, changed.manifest);
-}
-
 std::string other_file(Random& random) {
-  if (!random.one_in(3)) return rewritten(random);
+  if (!random.one_in(3)) return rewritten(random.pick(artifact_seeds()), random);
   static const Manifest manifest = read_zip(files().front()).value();
   return testing::damaged(files().front(), manifest, static_cast<uint32_t>(random.below(1u << 30)));
 }

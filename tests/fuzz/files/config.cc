@@ -1,20 +1,18 @@
-// What users configure: the partition configuration (JSON, with patterns inside), and collage.toml.
+// What users configure: the partition configuration (JSON, with patterns inside).
 #include "partition/config.h"
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <memory>
+#include <sstream>
 
 #include "case_file.h"
-#include "collage/settings.h"
-#include "cost/task.h"
+#include "measure/task.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_json.h"
 #include "fuzz/mutate_text.h"
+#include "measure/task.h"
 #include "targets/backends.h"
 #include "targets/targets.h"
 #include "test_paths.h"
@@ -50,66 +48,6 @@ Outcome run_config(const std::string& input) {
   return parse_json(input).is_null() ? Outcome::kNoSyntax : Outcome::kRefused;
 }
 
-const std::vector<std::string>& settings_seeds() {
-  static const std::vector<std::string> texts = {
-      "threads = 2\ntargets = [\"onednn\", \"native\"]\n[bench]\nduration = 10\ncold = true\n",
-      "# none\nduration = 1.5\n\n[run]\ntargets = \"native\"\njson = \"a.json\"\n",
-      "threads = 0x10\ncold = false\n[bench]\ntargets = [\n  \"reference\", # the host\n  "
-      "'native'\n]\nduration = 1e3\n"};
-  return texts;
-}
-
-// A few flags of every kind, as the command has them.
-struct Command {
-  Command() {
-    for (const char* name : {"run", "bench"}) {
-      CLI::App& verb = *app.add_subcommand(name);
-      verb.add_option("--threads", threads);
-      verb.add_option("--targets", targets)->delimiter(',');
-      verb.add_option("--duration", duration);
-      verb.add_option("--json", file);
-      verb.add_flag("--cold", cold);
-    }
-  }
-  CLI::App app;
-  int threads = 0;
-  double duration = 0;
-  bool cold = false;
-  std::string file;
-  std::vector<std::string> targets;
-};
-
-Outcome run_settings(const std::string& input) {
-  static const std::filesystem::path folder = [] {
-    const std::filesystem::path made = std::filesystem::path(scratch_folder()) / "config";
-    std::filesystem::create_directories(made / "collage");
-    setenv("XDG_CONFIG_HOME", made.c_str(), 1);
-    return made;
-  }();
-  // The user's own, and one in the folder at hand.
-  const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(folder);
-  const std::shared_ptr<void> back(nullptr, [&](void*) { std::filesystem::current_path(before); });
-  std::ofstream(folder / "collage" / "collage.toml", std::ios::binary) << input;
-  std::ofstream(folder / "collage.toml", std::ios::binary) << input;
-  Command command;
-  for (const char* name : {"run", "bench"}) {
-    const auto arguments = tool::with_settings(command.app, {name, "--threads=1"});
-    if (!arguments.ok()) {
-      EXPECT_EQ(arguments.status().code(), ErrorCode::kUsage);
-      return arguments.status().message().find(": line ") != std::string::npos ? Outcome::kNoSyntax
-                                                                               : Outcome::kRefused;
-    }
-    std::vector<std::string> reversed(arguments->arguments.rbegin(), arguments->arguments.rend());
-    try {
-      command.app.parse(std::move(reversed));
-      (void)tool::dump_settings(*command.app.get_subcommand(name));
-    } catch (const CLI::ParseError&) {  // as the command does
-    }
-  }
-  return Outcome::kAccepted;
-}
-
 }  // namespace
 
 FuzzTarget partition_config() {
@@ -124,13 +62,6 @@ FuzzTarget partition_config() {
             return changed_json(random.pick(values), random);
           },
           run_config};
-}
-
-FuzzTarget settings() {
-  return {
-      "settings", settings_seeds(),
-      [mutator = TextMutator(settings_seeds())](Random& random) { return mutator.make(random); },
-      run_settings};
 }
 
 }  // namespace collage::fuzz

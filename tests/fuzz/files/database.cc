@@ -10,12 +10,12 @@
 #include "cost/database_tools.h"
 #include "cost/measured_costs.h"
 #include "cost/row_values.h"
-#include "cost/task.h"
 #include "fuzz/files/measured.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_json.h"
 #include "fuzz/mutate_text.h"
 #include "ir/text_parser.h"
+#include "measure/task.h"
 #include "select/in_situ_ratio.h"
 #include "targets/backends.h"
 
@@ -124,7 +124,6 @@ Outcome run_rows(const std::string& input) {
   }
   PruneOptions prune;
   prune.stale = prune.refused = true;
-  prune.unused_days = 1;
   (void)prune_costs(*database, prune);
   return sound ? Outcome::kAccepted : Outcome::kRefused;
 }

@@ -9,7 +9,6 @@ namespace {
 constexpr int kInputs = 400;
 
 TEST(Fuzz, PartitionConfig) { run(partition_config(), kInputs); }
-TEST(Fuzz, Settings) { run(settings(), kInputs); }
 TEST(Fuzz, Database) { run(database(), kInputs); }
 TEST(Fuzz, Reports) { run(reports(), kInputs); }
 TEST(Fuzz, Artifacts) { run(artifacts(), kInputs); }

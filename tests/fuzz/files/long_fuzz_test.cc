@@ -9,7 +9,6 @@ namespace {
 constexpr int kInputs = 20'000;
 
 TEST(LongFuzz, PartitionConfig) { run(partition_config(), kInputs); }
-TEST(LongFuzz, Settings) { run(settings(), kInputs); }
 TEST(LongFuzz, Database) { run(database(), kInputs); }
 TEST(LongFuzz, Reports) { run(reports(), kInputs); }
 TEST(LongFuzz, Artifacts) { run(artifacts(), kInputs); }

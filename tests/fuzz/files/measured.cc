@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "base/files.h"
-#include "cost/task.h"
 #include "fuzz/fuzz.h"
+#include "measure/task.h"
 
 namespace collage::fuzz {
 namespace {

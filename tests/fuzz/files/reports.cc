@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cost/task.h"
 #include "fuzz/files/measured.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_json.h"
+#include "measure/task.h"
 #include "report/diff.h"
 #include "report/explain.h"
 #include "report/html_page.h"

@@ -1,4 +1,4 @@
-// Models to programs: some inputs; long_fuzz_test.cc runs 20,000.
+// Models to programs, and files of models in stages: some inputs; long_fuzz_test.cc runs 20,000.
 #include "fuzz/fuzz.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,7 @@ namespace collage::fuzz {
 namespace {
 
 TEST(Fuzz, Programs) { run(programs(), 60); }
+TEST(Fuzz, StagedArtifacts) { run(staged_artifacts(), 200); }
 
 }  // namespace
 }  // namespace collage::fuzz

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -108,9 +107,7 @@ Outcome run_program(const std::string& input) {
 
 FuzzTarget programs() {
   register_all_ops();
-  ::setenv("COLLAGE_CACHE", (scratch_folder() + "/cache").c_str(), 1);
-  ::setenv("COLLAGE_MEASURE_TIMEOUT", "10", 1);
-  ::setenv("COLLAGE_MEASURE_MEMORY", "1000", 1);
+  use_scratch_cache();
   std::vector<std::string> seeds;
   for (const std::string& network : small_networks())
     if (run_program(network) == Outcome::kAccepted) seeds.push_back(network);

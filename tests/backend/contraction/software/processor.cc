@@ -4,6 +4,5 @@
 namespace collage::contraction {
 
 Status matrix_unit() { return {}; }
-Status dot_products() { return {}; }
 
 }  // namespace collage::contraction

@@ -1,4 +1,4 @@
-// A model of the AVX-512 instructions that the backends amx and vnni use, after Intel's Software
+// A model of the AVX-512 instructions that the backend amx uses, after Intel's Software
 // Developer's Manual, on the compiler's own vectors: names and meanings are those of <immintrin.h>,
 // which therefore cannot be included beside. What would fault (an address that is not aligned) ends
 // the program with a message. Rounding is to nearest unless an instruction says otherwise.
@@ -102,16 +102,6 @@ auto reduced(Vector v, const Join& join) {
   return v[0];
 }
 
-/// vpdpwssd: to each lane's sum, the products of its two pairs of 16-bit numbers; overflow wraps.
-inline __m512i add_products(__m512i sum, __m512i a, __m512i b) {
-  const auto x = (Shorts)a, y = (Shorts)b;
-  auto sums = (Words)sum;
-  for (int i = 0; i < 16; ++i)
-    sums[i] += static_cast<uint32_t>(x[2 * i] * y[2 * i]) +
-               static_cast<uint32_t>(x[2 * i + 1] * y[2 * i + 1]);
-  return (__m512i)sums;
-}
-
 }  // namespace collage::software
 
 enum { _MM_HINT_T1 = 2 };
@@ -121,7 +111,6 @@ enum { _CMP_ORD_Q = 7, _CMP_LT_OQ = 17 };
 inline void _mm_prefetch(const void*, int) {}
 
 inline __m512 _mm512_setzero_ps() { return __m512{}; }
-inline __m512i _mm512_setzero_si512() { return __m512i{}; }
 inline __m512 _mm512_set1_ps(float x) { return x - __m512{}; }  // keeps -0
 inline __m512i _mm512_set1_epi32(int x) { return (__m512i)(collage::software::Integers{} + x); }
 inline __m512i _mm512_castps_si512(__m512 x) { return (__m512i)x; }
@@ -130,9 +119,6 @@ inline __m512 _mm512_castsi512_ps(__m512i x) { return (__m512)x; }
 inline __m512 _mm512_loadu_ps(const void* from) { return collage::software::load<__m512>(from); }
 inline __m512 _mm512_load_ps(const void* from) {
   return _mm512_loadu_ps(collage::software::aligned(from, 64));
-}
-inline __m512i _mm512_load_si512(const void* from) {
-  return collage::software::load<__m512i>(collage::software::aligned(from, 64));
 }
 inline void _mm512_storeu_ps(void* to, __m512 x) { collage::software::store(to, x); }
 inline void _mm512_store_ps(void* to, __m512 x) {
@@ -217,10 +203,6 @@ inline float _mm512_reduce_add_ps(__m512 x) {
 inline float _mm512_reduce_max_ps(__m512 x) {
   return collage::software::reduced(x, [](float a, float b) { return a > b ? a : b; });
 }
-inline int _mm512_reduce_max_epi32(__m512i x) {
-  return collage::software::reduced((collage::software::Integers)x,
-                                    [](int a, int b) { return a > b ? a : b; });
-}
 
 inline __m512i _mm512_and_si512(__m512i a, __m512i b) { return a & b; }
 inline __m512i _mm512_add_epi32(__m512i a, __m512i b) {
@@ -228,10 +210,6 @@ inline __m512i _mm512_add_epi32(__m512i a, __m512i b) {
 }
 inline __m512i _mm512_mask_add_epi32(__m512i otherwise, __mmask16 mask, __m512i a, __m512i b) {
   return (__m512i)_mm512_mask_mov_ps((__m512)otherwise, mask, (__m512)_mm512_add_epi32(a, b));
-}
-inline __m512i _mm512_max_epi32(__m512i a, __m512i b) {
-  const auto x = (collage::software::Integers)a, y = (collage::software::Integers)b;
-  return (__m512i)(x > y ? x : y);
 }
 inline __m512i _mm512_slli_epi32(__m512i x, unsigned by) {
   return by > 31 ? __m512i{} : (__m512i)((collage::software::Words)x << by);
@@ -276,29 +254,6 @@ inline __m512i _mm512_shuffle_i32x4(__m512i a, __m512i b, int which) {
   return result;
 }
 
-inline __m512 _mm512_cvtepi32_ps(__m512i x) {
-  return __builtin_convertvector((collage::software::Integers)x, __m512);
-}
-/// To nearest, halves to even; what 32 bits do not hold becomes the least of their numbers.
-inline __m512i _mm512_cvtps_epi32(__m512 x) {
-  collage::software::Integers result;
-  for (int i = 0; i < 16; ++i) {
-    const float whole = std::nearbyint(x[i]);
-    const bool fits = whole >= -0x1p31f && whole < 0x1p31f;
-    result[i] = fits ? static_cast<int>(whole) : INT32_MIN;
-  }
-  return (__m512i)result;
-}
-/// To the nearest number of 16 bits.
-inline __m256i _mm512_cvtsepi32_epi16(__m512i x) {
-  const auto from = (collage::software::Integers)x;
-  collage::software::HalfShorts result;
-  for (int i = 0; i < 16; ++i) {
-    const int least = INT16_MIN, most = INT16_MAX;
-    result[i] = static_cast<int16_t>(from[i] < least ? least : from[i] > most ? most : from[i]);
-  }
-  return (__m256i)result;
-}
 inline __m512i _mm512_cvtepu16_epi32(__m256i x) {
   const auto from = (collage::software::HalfShorts)x;
   collage::software::Integers result;

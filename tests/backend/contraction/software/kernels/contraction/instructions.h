@@ -1,6 +1,6 @@
 // The instructions of src/kernels/contraction/instructions.h as functions that run on any
-// processor. The kernels' sources are compiled a second time with this header, and those of amx and
-// vnni beside it, found first.
+// processor. The kernels' sources are compiled a second time with this header, and those of amx
+// beside it, found first.
 #pragma once
 
 #include "backend/contraction/software/vector_model.h"

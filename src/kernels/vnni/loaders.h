@@ -1,8 +1,0 @@
-// Registers the loaders of these kernels (runtime/saved_kernel.h).
-#pragma once
-
-namespace collage::vnni {
-
-void register_loaders();
-
-}  // namespace collage::vnni

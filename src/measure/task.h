@@ -1,0 +1,128 @@
+// What travels between the compiler and a measuring worker, as lines of JSON.
+//
+//   to the worker     [MeasureTask]: requests about functions, all of them timed together; or one
+//                     about a conversion
+//   from the worker   {"begin": subject}     what it is about to touch: who is to blame if it dies
+//                     {"timing": [subject]}  it times these together; which one at the moment is
+//                                            in the memory it shares with the compiler (worker.h)
+//                     {"fault": text}        what a fatal access hit, just before it dies
+//                     {"done": [TargetCosts]} or {"failed": Invalid}, once for each task, in order
+//
+// Before the first task both say which build they are (build_identity.h).
+// A subject is "target" or "target|variant".
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/json_fields.h"
+#include "measure/cost.h"
+#include "measure/effort.h"
+#include "measure/probe.h"
+
+namespace collage {
+
+struct MeasuredVariant {
+  Variant variant;
+  Cost cost;
+  bool repeatable = true;  // equal inputs gave equal bits
+  bool tried = false;      // it was compiled, and computed right; the cost may be unknown
+  double error = 0;        // of a lowered variant: root mean square, relative to the result's
+  double elsewhere = 0;    // seconds that a foreign row (database.h) says; 0: none does
+  // What blame and quarantine are recorded under.
+  std::string subject(const std::string& target) const {
+    return target + "|" + variant.to_string();
+  }
+};
+
+// What is known of one (function, target): its variants with their costs, or why the backend
+// refused the function.
+struct TargetCosts {
+  std::string target;          // text form
+  std::string refusal;         // not empty: no variants
+  Death death = Death::kNone;  // that made for the refusal
+  std::vector<MeasuredVariant> variants;
+  Effort effort = Effort::kDefault;
+  double seconds = 0;  // that measuring took, all in all
+  Conditions conditions;
+};
+
+// Whether something of it is for what the machine lacked (fault.h): then it is not kept.
+bool blames_machine(const TargetCosts& costs);
+
+// The fastest of those that were measured and that `counts(row)` takes, the first of equals; null
+// where there is none.
+template <typename Counts>
+const MeasuredVariant* fastest_variant(const TargetCosts& costs, Counts&& counts) {
+  const MeasuredVariant* fastest = nullptr;
+  for (const MeasuredVariant& row : costs.variants) {
+    const Measured* figure = measured(row.cost);
+    if (figure == nullptr || !counts(row)) continue;
+    if (fastest == nullptr || figure->seconds() < measured(fastest->cost)->seconds())
+      fastest = &row;
+  }
+  return fastest;
+}
+
+// The requests. Of a function, large constants of whose text are there by shape alone:
+struct FunctionRequest {
+  std::string text;  // canonical
+  // By target: variants that it may not list, as a schedule search finds them, to be tried too, or
+  // alone.
+  std::map<std::string, std::vector<Variant>> named = {};
+  bool only_named = false;
+};
+// Names the variants that there are; compiles nothing.
+struct ListRequest : FunctionRequest {};
+// Tries the variants of each target in their order until one is right; times nothing.
+struct TryFirstRequest : FunctionRequest {};
+// Tries all variants, and times together those that are right.
+struct TimeRequest : FunctionRequest {
+  double bytes = 0;  // of the function's tensors; the worker does not need to know
+};
+// A tensor's change of encoding: times every target's or, where nothing is timed, tries the targets
+// until one is right.
+struct ConvertRequest {
+  TensorType type;
+  Encoding from, to;
+  bool timed = true;
+};
+
+using Request = std::variant<TimeRequest, ListRequest, TryFirstRequest, ConvertRequest>;
+
+struct MeasureTask {
+  Request request;
+  std::vector<std::string> targets;     // text form; for a conversion: backends' names
+  std::map<std::string, Invalid> skip;  // subjects that killed a worker before, and how
+  std::string only;                     // not empty: no variant but this subject is tried
+  CompileOptions options;  // RoundingLimit::kAny: of variants that need it alone
+  CacheState cache = CacheState::kStreaming;  // what to time in
+  Effort effort = Effort::kDefault;
+  CoreState usual = {};  // what is known of the cores in quiet moments (noise_gate.h)
+
+  const FunctionRequest* function() const;  // null for a conversion
+  bool times() const;                       // else variants are tried at most
+  bool excludes(const std::string& subject) const {
+    return skip.count(subject) != 0 || (!only.empty() && only != subject);
+  }
+};
+
+// What is read may come from another build or a damaged file: nothing of it throws, and what makes
+// no sense (a time that is negative or longer than a year) is an error.
+nlohmann::json to_json(const Variant& variant);
+Result<Variant> variant_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Cost& cost);
+Result<Cost> cost_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Invalid& invalid);
+Result<Invalid> invalid_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const TargetCosts& costs);
+Result<TargetCosts> target_costs_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const MeasureTask& task);
+Result<MeasureTask> task_from_json(const nlohmann::json& json);
+
+}  // namespace collage
