@@ -172,7 +172,7 @@ add_custom_command(
 add_custom_target(collage_onnx_description DEPENDS ${generated}/onnx/onnx-ml.desc)
 add_library(collage_fuzz_models INTERFACE)
 add_dependencies(collage_fuzz_models collage_onnx_description)
-target_link_libraries(collage_fuzz_models INTERFACE collage_frontend_onnx collage_passes)
+target_link_libraries(collage_fuzz_models INTERFACE collage_artifact collage_frontend_onnx collage_passes)
 add_library(collage_fuzz_programs INTERFACE)
 add_dependencies(collage_fuzz_programs collage_onnx_description)
 target_link_libraries(collage_fuzz_programs INTERFACE collage_compiler collage_dynamic)

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kRows = 32, kColumns = 64;
-constexpr int64_t kMostElements = 1 << 20;
+constexpr int64_t kMostStagedElements = 1 << 20;
 constexpr int32_t kFloat = onnx::TensorProto::FLOAT;
 
 Tensor weights() {
@@ -76,7 +76,7 @@ std::vector<Tensor> inputs_of(const std::vector<DynamicTensorInfo>& infos) {
       int64_t size = kRows;
       const auto read = std::from_chars(dim.data(), dim.data() + dim.size(), size);
       shape.push_back(read.ec == std::errc() && size >= 0 ? size : kRows);
-      if (num_elements(shape) > kMostElements) shape.back() = 1;
+      if (num_elements(shape) > kMostStagedElements) shape.back() = 1;
     }
     Tensor input = Tensor::zeros(info.dtype, shape);
     if (info.dtype == DType::kFloat32)

@@ -1,0 +1,148 @@
+"""Counts what a newcomer has to learn, and fails where a count grows: rooms, lines, flags, virtual functions of a backend, types
+that describe a cover, parameters of functions, look-ups in the names of variants.
+
+    python tests/layers/concepts_test.py [--list COUNT]
+
+A limit that is too high is an error too: who makes the tree simpler lowers it here. Each count is first tried on planted text.
+"""
+
+import argparse
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..", "..")
+PRODUCT = ("src", "tools", "python", "include")
+
+
+def files(*folders, endings=(".h", ".cc")):
+    """(path, text) of each source below the folders."""
+    for folder in folders:
+        for at, _, names in sorted(os.walk(os.path.join(ROOT, folder))):
+            for name in sorted(names):
+                if name.endswith(endings):
+                    path = os.path.join(at, name)
+                    with open(path, encoding="utf-8") as file:
+                        yield os.path.relpath(path, ROOT), file.read()
+
+
+def without_comments(text):
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def virtual_functions(text):
+    """Names of the virtual functions of class Backend, but its destructor."""
+    body = without_comments(text).split("class Backend {", 1)[-1].split("\n};", 1)[0]
+    return [re.search(r"(\w+)\(", line)[1] for line in re.findall(r"virtual [^;{]*", body) if "~" not in line]
+
+
+def flags(text):
+    """Long flags that options of CLI11 are made with."""
+    return re.findall(r"(?<![\w-])--[a-z][a-z-]+", " ".join(re.findall(r"add_(?:option|flag)\w*\(\s*((?:\"[^\"]*\"\s*)+)", text)))
+
+
+COVER = r"\w*Cover|KernelChoice|ChosenKernel|CoverKernel|ListedKernel|ReportedKernel|ReportedPlan|CoverParts|CoverRow|KernelStatement|PlanCandidate"
+
+
+def cover_types(text):
+    """Types that say which kernels a plan is made of."""
+    return re.findall(rf"^(?:struct|class) ({COVER})\b(?! *;)", without_comments(text), re.MULTILINE)
+
+
+def split_parameters(text):
+    """Parameters between the parentheses that `text` starts within; None where these are no declaration's."""
+    depth, parts, part = 1, [], ""
+    for at, letter in enumerate(text):
+        depth += letter in "([{<"
+        depth -= letter in ")]}" or (letter == ">" and text[at - 1] != "-")
+        if depth == 0:
+            parts.append(part)
+            return [one.strip() for one in parts if one.strip()]
+        if letter == "," and depth == 1:
+            parts.append(part)
+            part = ""
+        else:
+            part += letter
+    return None
+
+
+def wide_functions(text, most=6):
+    """Functions declared with more than `most` parameters."""
+    text = without_comments(text)
+    found = []
+    for match in re.finditer(r"^ {0,4}[A-Za-z_][\w:<>,&*\s]*?[\s&*](?:\w+::)*(\w+)\(", text, re.MULTILINE):
+        parameters = split_parameters(text[match.end():match.end() + 2000])
+        if parameters and len(parameters) > most and all(re.search(r"[\w>&*]\s+[&*]*\w+(\s*=.*)?$", one, re.DOTALL) for one in parameters):
+            found.append(match[1])
+    return found
+
+
+def name_look_ups(text):
+    """Where code looks into the name of a variant: searches, compares or cuts it."""
+    return re.findall(r"variant_?(?:\.|->)name(?:\.(?:find|rfind|substr|starts_with|ends_with|compare)\b|\[| ?[!=]= ?)", without_comments(text))
+
+
+def backend_header(path):
+    return path == os.path.join("src", "backend", "backend.h")
+
+
+def outside_backends(path):
+    return not re.match(r"src/(backend|backends|kernels)/\w+/", path)
+
+
+def count_rooms():
+    with open(os.path.join(HERE, "layers_test.py"), encoding="utf-8") as file:
+        text = file.read()
+    return sorted(set(re.findall(r'"([\w/]+)"', re.search(r"ROOMS = [\[(](.*?)[\])]", text, re.DOTALL)[1])))
+
+
+def found(function, paths, keep=lambda path: True):
+    return [f"{path}: {one}" for path, text in paths if keep(path) for one in function(text)]
+
+
+COUNTS = {
+    "lines": lambda: [path for path, text in files(*PRODUCT, endings=("",)) if "__pycache__" not in path for _ in range(text.count("\n"))],
+    "rooms": count_rooms,
+    "virtual functions of Backend": lambda: found(virtual_functions, files("src/backend"), backend_header),
+    "flags": lambda: sorted({flag for _, text in files("tools/collage") for flag in flags(text)}),
+    "types that describe a cover": lambda: sorted(set(found(cover_types, files("src")))),
+    "functions of more than six parameters": lambda: sorted(set(found(wide_functions, files("src", "tools", "python")))),
+    "look-ups in names of variants": lambda: found(name_look_ups, files(*PRODUCT), outside_backends),
+}
+
+# What each count may be.
+LIMITS = {}
+
+PLANTED = [
+    (virtual_functions, "class Backend {\n virtual ~Backend() = default;\n virtual int a() const = 0;\n  // virtual int b();\n};\n", ["a"]),
+    (flags, 'add_option("-o,--output", o); add_flag("--fast"\n ",--quick", f); say("--none");', ["--output", "--fast", "--quick"]),
+    (cover_types, "struct NamedCover {\nclass Other {\nstruct KernelChoice;\nstruct ListedKernel : Base {\n", ["NamedCover", "ListedKernel"]),
+    (wide_functions, "void f(int a, int b, int c, int d, int e, int f, std::map<int, int> g);\nint h(int a, int b);\n  x = call(a, b, c, d, e, f, g);\n",
+     ["f"]),
+    (name_look_ups, 'variant.name.find("x"); variant->name == "y"; log(variant.name); // variant.name.find\n', ["variant.name.find", "variant->name == "]),
+]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--list", help="print what is counted under that name")
+    options = parser.parse_args()
+    problems = [f"{count.__name__}: {count(text)} of planted {text!r}, not {expected}" for count, text, expected in PLANTED if count(text) != expected]
+    for name, count in COUNTS.items():
+        items = count()
+        if name == options.list:
+            print("\n".join(items))
+        limit = LIMITS.get(name, 0)
+        print(f"{name}: {len(items)} of {limit}")
+        if len(items) > limit:
+            problems.append(f"{name}: {len(items)}, {limit} at most")
+        # Lines come and go; other counts change by intent.
+        elif len(items) < limit - (1000 if name == "lines" else 0):
+            problems.append(f"{name}: {len(items)}; lower the limit of {limit}")
+    print("\n".join(problems))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
