@@ -11,7 +11,7 @@ namespace collage {
 std::string_view effort_name(Effort effort);  // "fast", "default", "max"
 Result<Effort> parse_effort(std::string_view name);
 // That measuring may wait for moments in which nobody else uses the machine, beside as long as it
-// takes itself (machine/noise_gate.h).
+// takes itself (noise_gate.h).
 double seconds_for_quiet(Effort effort);
 
 }  // namespace collage
