@@ -337,7 +337,7 @@ Result<std::vector<TargetCosts>> measure_conversion(const MeasureTask& task,
   for (const std::string& name : task.targets) {
     TargetCosts& entry = results.emplace_back();
     entry.target = name;
-    entry.variants.push_back({{"convert", {change.from}, {change.to}, false}, Unknown{}});
+    entry.variants.push_back({{"convert", {change.from}, {change.to}}, Unknown{}});
     if (find_backend(name) == nullptr) entry.refusal = "backend is not available";
   }
   for (TargetCosts& entry : results) {

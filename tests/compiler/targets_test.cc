@@ -78,7 +78,7 @@ TEST(Targets, OfAConfigurationHaveItsOptionsAndDevices) {
   register_merging_backends();
   const auto targets = [](const std::string& device) {
     const auto config = parse_config(
-        R"({"targets": [{"name": "a", "compiler": "native", "options": {"external": "on"}},
+        R"({"targets": [{"name": "a", "compiler": "native", "options": {"symbolic": "only"}},
                         {"name": "b", "compiler": "devices", "device": ")" +
             device + "\"}]}",
         "F");

@@ -312,7 +312,7 @@ TEST_F(Database, PruneForgetsWhatIsAskedAndNoMore) {
     put(*database, "stale", quarantine("x"), context("another version"));
     TargetCosts costs;
     costs.target = "reference";
-    costs.variants = {{{"v", {}, {}, false}, Measured{1, 1, 1, 3}}};
+    costs.variants = {{{"v", {}, {}}, Measured{1, 1, 1, 3}}};
     std::string key = CostDatabase::key_of("f", context());
     database->put("function", key, "f", to_json(costs).dump(), context());
     return database;

@@ -73,14 +73,14 @@ TEST(Faults, WhatIsLackingIsSeen) {
 
 TEST(Faults, AreNotKeptWhereTheyAreTheMachines) {
   TargetCosts costs;
-  costs.variants = {{{"a", {}, {}, false}, Measured{1, 1, 1, 3}}};
+  costs.variants = {{{"a", {}, {}}, Measured{1, 1, 1, 3}}};
   for (const Death death : {Death::kNone, Death::kCrash, Death::kSilence}) {
-    costs.variants.push_back({{"b", {}, {}, false}, Invalid{"x", death}});
+    costs.variants.push_back({{"b", {}, {}}, Invalid{"x", death}});
     EXPECT_FALSE(blames_machine(costs));
   }
   for (const Death death : {Death::kMemory, Death::kMachine}) {
     TargetCosts of_variant = costs, of_target;
-    of_variant.variants.push_back({{"c", {}, {}, false}, Invalid{"x", death}});
+    of_variant.variants.push_back({{"c", {}, {}}, Invalid{"x", death}});
     of_target.death = death;
     EXPECT_TRUE(blames_machine(of_variant));
     EXPECT_TRUE(blames_machine(of_target));

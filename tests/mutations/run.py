@@ -3,10 +3,10 @@
     python tests/mutations/run.py [--only REGEX] [--ninja COMMAND] [--list]
 
 Needs a finished build in build/release, and leaves it and the sources alone: a fault is one more object, made of a changed
-copy of its source file by that file's own command; it takes the place of the original in a copy of its library, with which
-what is tested is linked once more: the test program, or for a script the command or Collage's library. For a fault in a Python file the
-script runs in a tree of links to this one, with that file changed. All that is compiled is one run of ninja in build/mutations, so that a
-second call builds what changed.
+copy of its source file (and of the batch that it is compiled in) by that file's own command; it takes the place of the original in a
+copy of its library, with which what is tested is linked once more: the test program, or for a script the command or Collage's library.
+For a fault in a Python file the script runs in a tree of links to this one, with that file changed. All that is compiled is one run of
+ninja in build/mutations, so that a second call builds what changed.
 
 A fault counts as found where an assertion of the test failed. A test that crashes, throws or does not end has noticed something too, but
 would not say what. Prints a line a fault; exits with 1 unless every fault was found.
@@ -45,12 +45,18 @@ def commands(target):
                           check=True).stdout.splitlines()
 
 
+@functools.cache
+def sources_of(compiled):
+    """The source files that one compilation compiles: itself, or those of a batch (CMake's unity builds)."""
+    return re.findall(r'^#include "(.+)"$', mutations.read(compiled), re.MULTILINE) if "/Unity/" in compiled else [compiled]
+
+
 def compile_commands(target, file):
     """How a source file of the target is compiled, each time as words: some are part of two libraries."""
-    found = []
+    found, own = [], os.path.join(mutations.ROOT, file)
     for line in commands(target):
-        words = shlex.split(line) if f"{file} " in f"{line} " and " -c " in line else []
-        if "-c" in words and os.path.realpath(os.path.join(BUILD, words[words.index("-c") + 1])) == os.path.join(mutations.ROOT, file):
+        words = shlex.split(line) if " -c " in line else []
+        if "-c" in words and own in sources_of(os.path.realpath(os.path.join(BUILD, words[words.index("-c") + 1]))):
             found.append(words)
     if not found:
         raise ValueError(f"{target} is not made of {file}")
@@ -89,11 +95,16 @@ def rules(number, mutation):
         original = words[words.index("-o") + 1]
         room = re.match(r"CMakeFiles/(\w+)\.dir/", original).group(1)
         made = os.path.join(folder, f"{room}_{os.path.basename(original)}")
-        for flag, value in (("-o", made), ("-c", source), ("-MF", made + ".d"), ("-MT", made)):
+        compiled = os.path.realpath(os.path.join(BUILD, words[words.index("-c") + 1]))
+        changed = source
+        if sources_of(compiled) != [compiled]:
+            changed = os.path.join(folder, f"{room}_{os.path.basename(compiled)}")
+            write(changed, mutations.read(compiled).replace(f'"{os.path.join(mutations.ROOT, mutation["file"])}"', f'"{source}"'))
+        for flag, value in (("-o", made), ("-c", changed), ("-MF", made + ".d"), ("-MT", made)):
             words[words.index(flag) + 1] = value
         # What a fault leaves unused is no reason not to build it.
         words[words.index("-c"):words.index("-c")] = ["-Wno-error", "-iquote", os.path.dirname(os.path.join(mutations.ROOT, mutation["file"]))]
-        rule(f"compile{time_compiled}", made, [source], shlex.join(words), made + ".d")
+        rule(f"compile{time_compiled}", made, sorted({source, changed}), shlex.join(words), made + ".d")
         library = f"lib{room}.a"
         if original in shlex.split(link):  # no library between them
             link = re.sub(rf"(?<![\w/.-]){re.escape(original)}(?![\w.])", made, link)

@@ -100,7 +100,7 @@ TEST(Twins, OfConvolutionsRunAtOnce) {
     SCOPED_TRACE(side);
     Graph graph;
     const Expr y = conv(graph, {{1, 32, side, side}, 64, {3, 3}, {1, 1}, {1, 1, 1, 1}});
-    EXPECT_GE(check_all(graph.function(y)), 8u);
+    EXPECT_GE(check_all(graph.function(y)), 6u);
   }
 }
 

@@ -163,15 +163,11 @@ TEST(Symbolic, StandsBesideTheOthersOrAlone) {
   const Expr x = var("x", {5, 40});
   const Function rows = function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
   EXPECT_EQ(names(rows, ""), (Names{"rows"}));
-  EXPECT_EQ(names(rows, "on"), (Names{"rows", "symbolic"}));
   EXPECT_EQ(names(rows, "only"), (Names{"symbolic"}));
   const Function tiled = function({x}, call("nn.matmul", {x, weights({40, 32})}));
   const Names tiles = names(tiled, "only");
   EXPECT_EQ(tiles.size(), 2);
   for (const std::string& tile : tiles) EXPECT_THAT(tile, ::testing::StartsWith("symbolic m"));
-  Names both = names(tiled, "");
-  both.insert(both.end(), tiles.begin(), tiles.end());
-  EXPECT_EQ(names(tiled, "on"), both);
   // What has none is computed as ever.
   const Function product = function({x}, call("nn.matmul", {x, weights({40, 24})}));
   EXPECT_EQ(names(product, "only"), names(product, ""));

@@ -1,5 +1,5 @@
-"""Counts what a newcomer has to learn, and fails where a count grows: rooms, lines, flags, virtual functions of a backend, types
-that describe a cover, parameters of functions, look-ups in the names of variants.
+"""Counts what a newcomer has to learn, and fails where a count grows: lines, rooms, types that describe a cover, functions of many
+parameters. Flags and variables are counted by interface_test.py, what a backend states by backend_interface_test.py.
 
     python tests/layers/concepts_test.py [--list COUNT]
 
@@ -10,6 +10,8 @@ import argparse
 import os
 import re
 import sys
+
+import layers_test
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
@@ -29,17 +31,6 @@ def files(*folders, endings=(".h", ".cc")):
 
 def without_comments(text):
     return re.sub(r"//[^\n]*", "", text)
-
-
-def virtual_functions(text):
-    """Names of the virtual functions of class Backend, but its destructor."""
-    body = without_comments(text).split("class Backend {", 1)[-1].split("\n};", 1)[0]
-    return [re.search(r"(\w+)\(", line)[1] for line in re.findall(r"virtual [^;{]*", body) if "~" not in line]
-
-
-def flags(text):
-    """Long flags that options of CLI11 are made with."""
-    return re.findall(r"(?<![\w-])--[a-z][a-z-]+", " ".join(re.findall(r"add_(?:option|flag)\w*\(\s*((?:\"[^\"]*\"\s*)+)", text)))
 
 
 COVER = r"\w*Cover|KernelChoice|ChosenKernel|CoverKernel|ListedKernel|ReportedKernel|ReportedPlan|CoverParts|CoverRow|KernelStatement|PlanCandidate"
@@ -78,49 +69,24 @@ def wide_functions(text, most=6):
     return found
 
 
-def name_look_ups(text):
-    """Where code looks into the name of a variant: searches, compares or cuts it."""
-    return re.findall(r"variant_?(?:\.|->)name(?:\.(?:find|rfind|substr|starts_with|ends_with|compare)\b|\[| ?[!=]= ?)", without_comments(text))
-
-
-def backend_header(path):
-    return path == os.path.join("src", "backend", "backend.h")
-
-
-def outside_backends(path):
-    return not re.match(r"src/(backend|backends|kernels)/\w+/", path)
-
-
-def count_rooms():
-    with open(os.path.join(HERE, "layers_test.py"), encoding="utf-8") as file:
-        text = file.read()
-    return sorted(set(re.findall(r'"([\w/]+)"', re.search(r"ROOMS = [\[(](.*?)[\])]", text, re.DOTALL)[1])))
-
-
-def found(function, paths, keep=lambda path: True):
-    return [f"{path}: {one}" for path, text in paths if keep(path) for one in function(text)]
+def found(function, paths):
+    return [f"{path}: {one}" for path, text in paths for one in function(text)]
 
 
 COUNTS = {
     "lines": lambda: [path for path, text in files(*PRODUCT, endings=("",)) if "__pycache__" not in path for _ in range(text.count("\n"))],
-    "rooms": count_rooms,
-    "virtual functions of Backend": lambda: found(virtual_functions, files("src/backend"), backend_header),
-    "flags": lambda: sorted({flag for _, text in files("tools/collage") for flag in flags(text)}),
+    "rooms": lambda: list(layers_test.ROOMS),
     "types that describe a cover": lambda: sorted(set(found(cover_types, files("src")))),
-    "functions of more than six parameters": lambda: sorted(set(found(wide_functions, files("src", "tools", "python")))),
-    "look-ups in names of variants": lambda: found(name_look_ups, files(*PRODUCT), outside_backends),
+    "functions of more than six parameters": lambda: sorted({name for _, text in files("src", "tools", "python") for name in wide_functions(text)}),
 }
 
 # What each count may be.
 LIMITS = {}
 
 PLANTED = [
-    (virtual_functions, "class Backend {\n virtual ~Backend() = default;\n virtual int a() const = 0;\n  // virtual int b();\n};\n", ["a"]),
-    (flags, 'add_option("-o,--output", o); add_flag("--fast"\n ",--quick", f); say("--none");', ["--output", "--fast", "--quick"]),
     (cover_types, "struct NamedCover {\nclass Other {\nstruct KernelChoice;\nstruct ListedKernel : Base {\n", ["NamedCover", "ListedKernel"]),
     (wide_functions, "void f(int a, int b, int c, int d, int e, int f, std::map<int, int> g);\nint h(int a, int b);\n  x = call(a, b, c, d, e, f, g);\n",
      ["f"]),
-    (name_look_ups, 'variant.name.find("x"); variant->name == "y"; log(variant.name); // variant.name.find\n', ["variant.name.find", "variant->name == "]),
 ]
 
 
