@@ -75,23 +75,25 @@ class Searcher {
   Result<SearchResult> add_alternatives(const std::vector<Variation>& variations) {
     std::set<std::vector<uint32_t>> seen = {program_.kernels_of(result_.covers[0])};
     std::vector<Cover> others;
-    const auto is_worth_timing = [&](const Result<CoverSolution>& found) {
-      return found.ok() && found->cover.seconds <= kWorthTiming * result_.covers[0].seconds;
+    const auto is_worth_timing = [&](const CoverSolution& found) {
+      return found.cover.seconds <= kWorthTiming * result_.covers[0].seconds;
     };
     const auto cheaper = [](const Cover& a, const Cover& b) { return a.seconds < b.seconds; };
     for (const Variation& variation : variations) {
       Result<CoverSolution> found = solve(kAlternativeLimits, variation);
-      if (is_worth_timing(found) && seen.insert(program_.kernels_of(found->cover)).second)
+      if (found.ok() && is_worth_timing(*found) &&
+          seen.insert(program_.kernels_of(found->cover)).second)
         others.push_back(std::move(found->cover));
     }
     std::sort(others.begin(), others.end(), cheaper);
     if (others.size() >= options_.top_k) others.resize(options_.top_k - 1);
     // Each of the next best ones differs from the best in a kernel in which those before it do not.
+    // One there is whatever it costs, where there is one: a kernel of the best may prove wrong.
     std::vector<uint32_t> kept = program_.kernels_of(result_.covers[0]);
     while (others.size() + 1 < options_.top_k && !kept.empty()) {
       program_.exclude(kept);
       Result<CoverSolution> found = solve(kAlternativeLimits, {});
-      if (!is_worth_timing(found)) break;
+      if (!found.ok() || (!others.empty() && !is_worth_timing(*found))) break;
       const std::vector<uint32_t> kernels = program_.kernels_of(found->cover);
       std::erase_if(kept, [&](uint32_t kernel) {
         return !std::binary_search(kernels.begin(), kernels.end(), kernel);
