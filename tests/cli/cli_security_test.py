@@ -56,9 +56,8 @@ def check_signed(bench):
                                  ("signed.collage", "OtherPublicKey", "signed.collage: its signature is not that of the key")):
             said = bench.run(verb[0], file, *verb[1:], "--require-signature", key, status=3)
             assert words in said and said.count("\n") == 1, said
-    # By the environment, for all that the user runs; models are no code.
-    bench.run("run", "plain.collage", COLLAGE_REQUIRE_SIGNATURE="PublicKey", status=3)
-    bench.run("run", "net.onnx", *COMPILE, COLLAGE_REQUIRE_SIGNATURE="PublicKey")
+    # Models are no code.
+    bench.run("run", "net.onnx", *COMPILE, "--require-signature", "PublicKey")
 
 
 def check_several_shapes(bench):
