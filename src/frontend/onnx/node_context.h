@@ -94,6 +94,11 @@ class NodeContext : public NodeAttributes {
   Result<Expr> reshape(const Expr& data, Shape shape);
   Result<Expr> transpose(const Expr& data, const Ints& axes);
   Result<Expr> cast(const Expr& data, DType dtype);
+  // As float32, but float64 as it is.
+  Result<Expr> widened(const Expr& data) {
+    const bool is_double = data->tensor_type().dtype == DType::kFloat64;
+    return is_double ? Result<Expr>(data) : cast(data, DType::kFloat32);
+  }
   Result<Expr> broadcast_to(const Expr& data, const Shape& shape);
 
  private:

@@ -8,19 +8,14 @@ namespace {
 
 constexpr double kEpsilon = 1e-12;  // unless the node has one
 
-Result<Expr> in_float32(NodeContext& node, const Expr& data) {
-  const DType dtype = dtype_of(data);
-  return dtype == DType::kFloat64 ? data : node.cast(data, DType::kFloat32);
-}
-
 // input + bias + skip. The bias comes first: it is that of the product which made the input. Skip
 // may have fewer dimensions, or a batch of one.
 Result<Expr> residual_sum(NodeContext& node, size_t bias) {
-  Expr sum = TRY(in_float32(node, node.in(0)));
+  Expr sum = TRY(node.widened(node.in(0)));
   if (node.has(bias))
-    sum = TRY(node.call("nn.bias_add", {sum, TRY(in_float32(node, node.in(bias)))},
-                        {{"axis", int64_t{-1}}}));
-  sum = TRY(node.call("add", {sum, TRY(in_float32(node, node.in(1)))}));
+    sum = TRY(
+        node.call("nn.bias_add", {sum, TRY(node.widened(node.in(bias)))}, {{"axis", int64_t{-1}}}));
+  sum = TRY(node.call("add", {sum, TRY(node.widened(node.in(1)))}));
   if (shape_of(sum) != node.shape(0))
     return bad_model("skip of shape {} does not fit the input {}", shape_to_string(node.shape(1)),
                      shape_to_string(node.shape(0)));
@@ -28,9 +23,9 @@ Result<Expr> residual_sum(NodeContext& node, size_t bias) {
 }
 
 Result<Expr> layer_norm(NodeContext& node, const Expr& data, const Expr& gamma, const Expr& beta) {
-  Expr scale = TRY(in_float32(node, gamma));
+  Expr scale = TRY(node.widened(gamma));
   Expr shift = beta == nullptr ? TRY(node.full(dtype_of(data), shape_of(gamma), 0))
-                               : TRY(in_float32(node, beta));
+                               : TRY(node.widened(beta));
   return node.call("nn.layer_norm", {data, scale, shift},
                    {{"axis", int64_t{-1}}, {"epsilon", TRY(node.real("epsilon", kEpsilon))}});
 }
@@ -51,7 +46,7 @@ Result<Outputs> convert_skip_layer_norm(NodeContext& node) {
 Result<Outputs> convert_skip_rms_norm(NodeContext& node) {
   Expr sum = TRY(residual_sum(node, 3));
   Expr result =
-      TRY(node.call("nn.rms_norm", {sum, TRY(in_float32(node, node.in(2)))},
+      TRY(node.call("nn.rms_norm", {sum, TRY(node.widened(node.in(2)))},
                     {{"axis", int64_t{-1}}, {"epsilon", TRY(node.real("epsilon", kEpsilon))}}));
   return with_sum(node, result, sum);
 }
@@ -93,7 +88,7 @@ Result<Outputs> convert_embed_layer_norm(NodeContext& node) {
   if (rank_of(sum) != 3 || shape_of(sum)[0] != batch || shape_of(sum)[1] != length)
     return bad_model("embeddings of shape {} for ids of shape {}", shape_to_string(shape_of(sum)),
                      shape_to_string(node.shape(0)));
-  Expr result = TRY(layer_norm(node, TRY(in_float32(node, sum)), node.in(5), node.in(6)));
+  Expr result = TRY(layer_norm(node, TRY(node.widened(sum)), node.in(5), node.in(6)));
   return Outputs{TRY(node.cast(result, node.dtype(2))),
                  node.wants(1) ? TRY(mask_index(node, batch)) : nullptr, sum};
 }

@@ -20,13 +20,9 @@ struct LinearHeads {
   int64_t length = 0, groups = 1;
 };
 
-Result<Expr> widened(NodeContext& node, const Expr& data) {
-  return dtype_of(data) == DType::kFloat64 ? Result<Expr>(data) : node.cast(data, DType::kFloat32);
-}
-
 // Input `i` of rank 3, its last dimension cut into heads.
 Result<Expr> heads_of(NodeContext& node, size_t i, int64_t heads, const char* name) {
-  return widened(node, TRY(split_heads(node, node.in(i), heads, name)));
+  return node.widened(TRY(split_heads(node, node.in(i), heads, name)));
 }
 
 Result<LinearHeads> read_linear_heads(NodeContext& node, bool gates, bool corrects) {

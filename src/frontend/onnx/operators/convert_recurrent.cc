@@ -38,10 +38,6 @@ struct Direction {
   size_t first_activation = 0;
 };
 
-Result<Expr> combine(NodeContext& node, const char* op, const Expr& a, const Expr& b) {
-  return node.call(op, {a, b});
-}
-
 Result<Expr> slice(NodeContext& node, const Expr& data, int64_t axis, int64_t begin, int64_t end) {
   return node.call(
       "strided_slice", {data},
@@ -136,7 +132,7 @@ Result<Direction> read_direction(NodeContext& node, const Recurrent& r, int64_t 
     Expr bias = TRY(entry(node, node.in(3), index));
     Expr input_bias = TRY(slice(node, bias, 0, 0, rows));
     d.recurrence_bias = TRY(slice(node, bias, 0, rows, 2 * rows));
-    if (fold_recurrence_bias) input_bias = TRY(combine(node, "add", input_bias, d.recurrence_bias));
+    if (fold_recurrence_bias) input_bias = TRY(node.call("add", {input_bias, d.recurrence_bias}));
     products = TRY(node.call("nn.bias_add", {products, input_bias}, {{"axis", int64_t{-1}}}));
   }
   products = TRY(node.reshape(products, {r.steps, r.batch, rows}));
@@ -209,7 +205,7 @@ Result<Outputs> convert_rnn(NodeContext& node) {
   return unroll(node, r, true,
                 [&](const Direction& d, const Expr& inputs, const State& state) -> Result<State> {
                   Expr product = TRY(node.call("nn.dense", {state.h, d.recurrence}));
-                  Expr sum = TRY(combine(node, "add", inputs, product));
+                  Expr sum = TRY(node.call("add", {inputs, product}));
                   return State{TRY(activate(node, r, d, 0, sum)), nullptr};
                 });
 }
@@ -236,21 +232,21 @@ Result<Outputs> convert_gru(NodeContext& node) {
           products = TRY(node.call("nn.dense", {state.h, weight}));
         }
         Expr gates = TRY(slice(node, inputs, 1, 0, 2 * h));
-        gates = TRY(activate(node, r, d, 0, TRY(combine(node, "add", gates, products))));
+        gates = TRY(activate(node, r, d, 0, TRY(node.call("add", {gates, products}))));
         Expr update = TRY(gate(node, r, gates, 0)), reset = TRY(gate(node, r, gates, 1));
         if (linear) {
-          candidate_product = TRY(combine(node, "multiply", reset, candidate_product));
+          candidate_product = TRY(node.call("multiply", {reset, candidate_product}));
         } else {
-          Expr seen = TRY(combine(node, "multiply", reset, state.h));
+          Expr seen = TRY(node.call("multiply", {reset, state.h}));
           candidate_product = TRY(node.call("nn.dense", {seen, candidate_weight}));
         }
         Expr candidate = TRY(gate(node, r, inputs, 2));
-        candidate = TRY(combine(node, "add", candidate, candidate_product));
+        candidate = TRY(node.call("add", {candidate, candidate_product}));
         candidate = TRY(activate(node, r, d, 1, candidate));
-        Expr keep = TRY(combine(node, "multiply", update, state.h));
-        Expr rest = TRY(combine(node, "subtract", TRY(node.scalar_like(update, 1)), update));
-        Expr take = TRY(combine(node, "multiply", rest, candidate));
-        return State{TRY(combine(node, "add", take, keep)), nullptr};
+        Expr keep = TRY(node.call("multiply", {update, state.h}));
+        Expr rest = TRY(node.call("subtract", {TRY(node.scalar_like(update, 1)), update}));
+        Expr take = TRY(node.call("multiply", {rest, candidate}));
+        return State{TRY(node.call("add", {take, keep})), nullptr};
       });
 }
 
@@ -263,24 +259,24 @@ Result<Outputs> convert_lstm(NodeContext& node) {
       node, r, true,
       [&](const Direction& d, const Expr& inputs, const State& state) -> Result<State> {
         Expr product = TRY(node.call("nn.dense", {state.h, d.recurrence}));
-        Expr gates = TRY(combine(node, "add", inputs, product));
+        Expr gates = TRY(node.call("add", {inputs, product}));
         auto with_peephole = [&](int64_t index, int64_t hole, const Expr& cell) -> Result<Expr> {
           Expr sum = TRY(gate(node, r, gates, index));
           if (d.peepholes == nullptr) return sum;
-          Expr seen = TRY(combine(node, "multiply", TRY(gate(node, r, d.peepholes, hole)), cell));
-          return combine(node, "add", sum, seen);
+          Expr seen = TRY(node.call("multiply", {TRY(gate(node, r, d.peepholes, hole)), cell}));
+          return node.call("add", {sum, seen});
         };
         Expr in = TRY(activate(node, r, d, 0, TRY(with_peephole(0, 0, state.c))));
-        Expr forget = coupled ? TRY(combine(node, "subtract", TRY(node.scalar_like(in, 1)), in))
+        Expr forget = coupled ? TRY(node.call("subtract", {TRY(node.scalar_like(in, 1)), in}))
                               : TRY(activate(node, r, d, 0, TRY(with_peephole(2, 2, state.c))));
         Expr candidate = TRY(activate(node, r, d, 1, TRY(gate(node, r, gates, 3))));
-        Expr cell = TRY(combine(node, "add", TRY(combine(node, "multiply", forget, state.c)),
-                                TRY(combine(node, "multiply", in, candidate))));
+        Expr cell = TRY(node.call("add", {TRY(node.call("multiply", {forget, state.c})),
+                                          TRY(node.call("multiply", {in, candidate}))}));
         Expr out = TRY(activate(node, r, d, 0, TRY(with_peephole(1, 1, cell))));
         Recurrent unclipped = r;
         unclipped.clip = 0;
         Expr shown = TRY(activate(node, unclipped, d, 2, cell));
-        return State{TRY(combine(node, "multiply", out, shown)), cell};
+        return State{TRY(node.call("multiply", {out, shown})), cell};
       });
 }
 

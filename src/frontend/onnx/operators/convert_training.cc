@@ -8,13 +8,9 @@ namespace collage::frontend {
 
 namespace {
 
-Result<Expr> arithmetic(NodeContext& node, const char* op, const Expr& a, const Expr& b) {
-  return node.call(op, {a, b});
-}
-
 // a · x + b · y.
 Result<Expr> weighted(NodeContext& node, double a, const Expr& x, double b, const Expr& y) {
-  return arithmetic(node, "add", TRY(scaled(node, x, a)), TRY(scaled(node, y, b)));
+  return node.call("add", {TRY(scaled(node, x, a)), TRY(scaled(node, y, b))});
 }
 
 // What the optimisers share. `kinds`: tensors, gradients and states.
@@ -44,7 +40,7 @@ Result<Update> read_step(NodeContext& node, size_t kinds) {
 // `later` where steps were taken before, else `first`.
 Result<Expr> by_count(NodeContext& node, const Update& step, const Expr& later, const Expr& first) {
   Expr zero = TRY(node.scalar_like(step.count, 0));
-  return node.call("where", {TRY(arithmetic(node, "greater", step.count, zero)), later, first});
+  return node.call("where", {TRY(node.call("greater", {step.count, zero})), later, first});
 }
 
 const Expr& input(const NodeContext& node, const Update& step, size_t kind, size_t tensor) {
@@ -63,12 +59,12 @@ Result<Expr> gradient(NodeContext& node, const Update& step, size_t tensor) {
 Result<Expr> over_root(NodeContext& node, const Expr& g, const Expr& h) {
   Expr root = TRY(node.call("sqrt", {h}));
   Expr epsilon = TRY(node.scalar_like(h, TRY(node.real("epsilon", 1e-6))));
-  return arithmetic(node, "divide", g, TRY(arithmetic(node, "add", root, epsilon)));
+  return node.call("divide", {g, TRY(node.call("add", {root, epsilon}))});
 }
 
 // x - rate · change
 Result<Expr> moved(NodeContext& node, const Expr& x, const Expr& rate, const Expr& change) {
-  return arithmetic(node, "subtract", x, TRY(arithmetic(node, "multiply", rate, change)));
+  return node.call("subtract", {x, TRY(node.call("multiply", {rate, change}))});
 }
 
 // h' = h + g², x' = x - rate / (1 + count · decay) · g / (sqrt(h') + ε).
@@ -76,13 +72,12 @@ Result<Outputs> convert_adagrad(NodeContext& node) {
   const Update step = TRY(read_step(node, 3));
   Expr count = TRY(node.cast(step.count, dtype_of(step.rate)));
   Expr slower = TRY(scaled(node, count, TRY(node.real("decay_factor", 0.0))));
-  slower = TRY(arithmetic(node, "add", slower, TRY(node.scalar_like(slower, 1))));
-  Expr rate = TRY(arithmetic(node, "divide", step.rate, slower));
+  slower = TRY(node.call("add", {slower, TRY(node.scalar_like(slower, 1))}));
+  Expr rate = TRY(node.call("divide", {step.rate, slower}));
   Outputs outputs(2 * step.tensors);
   for (size_t i = 0; i < step.tensors; ++i) {
     Expr g = TRY(gradient(node, step, i));
-    Expr h = TRY(
-        arithmetic(node, "add", input(node, step, 2, i), TRY(arithmetic(node, "multiply", g, g))));
+    Expr h = TRY(node.call("add", {input(node, step, 2, i), TRY(node.call("multiply", {g, g}))}));
     outputs[i] = TRY(moved(node, input(node, step, 0, i), rate, TRY(over_root(node, g, h))));
     outputs[step.tensors + i] = h;
   }
@@ -92,9 +87,9 @@ Result<Outputs> convert_adagrad(NodeContext& node) {
 // 1 - base^count, for counts above 0.
 Result<Expr> one_less_power(NodeContext& node, const Update& step, double base) {
   const DType dtype = dtype_of(step.rate);
-  Expr power = TRY(
-      arithmetic(node, "power", TRY(node.scalar(dtype, base)), TRY(node.cast(step.count, dtype))));
-  return arithmetic(node, "subtract", TRY(node.scalar(dtype, 1)), power);
+  Expr power =
+      TRY(node.call("power", {TRY(node.scalar(dtype, base)), TRY(node.cast(step.count, dtype))}));
+  return node.call("subtract", {TRY(node.scalar(dtype, 1)), power});
 }
 
 // v' = α·v + (1 - α)·g, h' = β·h + (1 - β)·g², x' = x - rate' · v' / (sqrt(h') + ε), where rate'
@@ -104,14 +99,14 @@ Result<Outputs> convert_adam(NodeContext& node) {
   const double alpha = TRY(node.real("alpha", 0.9)), beta = TRY(node.real("beta", 0.999));
   const double shrink = 1 - TRY(node.real("norm_coefficient_post", 0.0));
   Expr root = TRY(node.call("sqrt", {TRY(one_less_power(node, step, beta))}));
-  Expr rate = TRY(arithmetic(node, "multiply", step.rate, root));
-  rate = TRY(arithmetic(node, "divide", rate, TRY(one_less_power(node, step, alpha))));
+  Expr rate = TRY(node.call("multiply", {step.rate, root}));
+  rate = TRY(node.call("divide", {rate, TRY(one_less_power(node, step, alpha))}));
   rate = TRY(by_count(node, step, rate, step.rate));
   Outputs outputs(3 * step.tensors);
   for (size_t i = 0; i < step.tensors; ++i) {
     Expr g = TRY(gradient(node, step, i));
     Expr v = TRY(weighted(node, alpha, input(node, step, 2, i), 1 - alpha, g));
-    Expr square = TRY(arithmetic(node, "multiply", g, g));
+    Expr square = TRY(node.call("multiply", {g, g}));
     Expr h = TRY(weighted(node, beta, input(node, step, 3, i), 1 - beta, square));
     Expr x = TRY(moved(node, input(node, step, 0, i), rate, TRY(over_root(node, v, h))));
     outputs[i] = TRY(scaled(node, x, shrink));
@@ -134,7 +129,7 @@ Result<Outputs> convert_momentum(NodeContext& node) {
   for (size_t i = 0; i < step.tensors; ++i) {
     Expr g = TRY(gradient(node, step, i));
     Expr v = TRY(scaled(node, input(node, step, 2, i), alpha));
-    v = TRY(arithmetic(node, "add", v, TRY(arithmetic(node, "multiply", g, factor))));
+    v = TRY(node.call("add", {v, TRY(node.call("multiply", {g, factor}))}));
     Expr change = mode == "standard" ? v : TRY(weighted(node, 1, g, alpha, v));
     outputs[i] = TRY(moved(node, input(node, step, 0, i), step.rate, change));
     outputs[step.tensors + i] = v;
