@@ -43,11 +43,11 @@ struct Variant {
   std::string name;
   std::vector<Encoding> inputs;   // one per function parameter
   std::vector<Encoding> outputs;  // one per result leaf
-  // What it rounds, by which its tolerance grows, and by which it is allowed or not.
-  Rounding rounding = {};
   // How it is computed, in words that its backend alone reads: the backend compiles from function
   // and variant, in another process too.
   std::string schedule = {};
+  // What it rounds, by which its tolerance grows, and by which it is allowed or not.
+  Rounding rounding = {};
   Work work = {};
   // What it makes of numbers that are not finite, where that is not what the operators'
   // definitions say. Either is allowed by default and left out under `--accuracy strict`.

@@ -29,7 +29,7 @@ std::vector<CostRow> sound_rows() {
   encoding.layout = Layout::channels_last(4);
   costs.variants.push_back({{"one", {encoding}, {encoding}}, time, true, true, 0.01});
   costs.variants.push_back(
-      {{"two", {encoding}, {}, rounding::kBFloat16}, Invalid{"died", Death::kSilence}});
+      {{"two", {encoding}, {}, "", rounding::kBFloat16}, Invalid{"died", Death::kSilence}});
   costs.conditions.other_load = 0.1;
   CoverRow cover{"model", 2e-3, 3, 2.1e-3, time};
   const CheckRow check{.error = 1e-3,
