@@ -90,7 +90,7 @@ wheel: setup
 wheel-test: wheel
 	@$(ENV)/bin/python tests/python/wheel.py
 
-SHORT := base runtime ir pattern tensor_program frontend_onnx passes fuzz_models
+SHORT := base runtime ir tensor_program frontend_onnx passes fuzz_models
 asan-short: setup-tests
 	@COLLAGE_TESTS=ON bash tools/setup/configure.sh asan-short
 	@ninja -C build/asan-short -j $(JOBS) $(SHORT:%=%_test)

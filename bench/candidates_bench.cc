@@ -12,10 +12,10 @@
 #include <random>
 #include <unordered_set>
 
+#include "backend/targets/targets.h"
+#include "choose/costing.h"
 #include "compiler/compile.h"
-#include "cover/costing.h"
 #include "partition/prune.h"
-#include "targets/targets.h"
 
 namespace collage {
 namespace {

@@ -16,11 +16,11 @@
 #include <sstream>
 #include <thread>
 
+#include "backend/openvino/kernels/openvino_kernel.h"
 #include "backend/openvino/openvino_backend.h"
 #include "base/check.h"
 #include "base/stopwatch.h"
 #include "frontend/onnx/importer.h"
-#include "kernels/openvino/openvino_kernel.h"
 #include "ops/random_inputs.h"
 #include "ops/registry.h"
 #include "passes/passes.h"

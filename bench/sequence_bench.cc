@@ -10,12 +10,12 @@
 #include <thread>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "base/check.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "ops/random_inputs.h"
 #include "runtime/executor.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

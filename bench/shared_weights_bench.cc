@@ -12,11 +12,11 @@
 #include <cstring>
 #include <optional>
 
+#include "backend/targets/backends.h"
 #include "base/resident_memory.h"
 #include "base/stopwatch.h"
 #include "compiler/compile.h"
 #include "measure/worker_loop.h"
-#include "targets/backends.h"
 #include "verify/synthetic.h"
 
 namespace collage {

@@ -14,16 +14,16 @@ set(COLLAGE_BACKEND_SHARED contraction gemm)
 # Rooms and shared folders whose code becomes a part of a backend's kernels: it links them, and they are hashed with it.
 set(COLLAGE_BACKEND_ROOMS_native tensor_program)
 # opencl compiles by what native has.
-set(COLLAGE_BACKEND_ROOMS_opencl tensor_program backend/native kernels/native backend/gemm kernels/gemm)
-set(COLLAGE_BACKEND_ROOMS_blas backend/gemm kernels/gemm)
-set(COLLAGE_BACKEND_ROOMS_amx backend/contraction kernels/contraction)
+set(COLLAGE_BACKEND_ROOMS_opencl tensor_program backend/native backend/native/kernels backend/gemm backend/gemm/kernels)
+set(COLLAGE_BACKEND_ROOMS_blas backend/gemm backend/gemm/kernels)
+set(COLLAGE_BACKEND_ROOMS_amx backend/contraction backend/contraction/kernels)
 
 list(JOIN COLLAGE_KERNELS "|" COLLAGE_KERNEL_NAMES)
 
 # Hashes of sources (cmake/fingerprints.cmake). Of each backend's, those of its kernels among them: a part of its version,
 # hence of the keys of measured costs and of cached objects. Of all that measures and judges kernels, and of all that makes,
 # runs and judges programs: parts of the keys of what they find (src/cost/cost_keys.h).
-set(COLLAGE_JUDGES base runtime ir ops tensor_program partition kernels/memory kernels/reference verify cost measure)
+set(COLLAGE_JUDGES base runtime ir ops tensor_program partition backend/memory/kernels backend/reference/kernels verify cost measure)
 set(fingerprints "")
 set(fingerprinted "")
 
@@ -38,7 +38,7 @@ function(collage_fingerprint name)
 endfunction()
 
 foreach(name IN LISTS COLLAGE_BACKEND_SHARED)
-  collage_room(backend/${name} DEPENDS backend kernels_${name})
+  collage_room(backend/${name} DEPENDS backend backend_${name}_kernels)
   target_compile_options(collage_backend_${name} PRIVATE ${COLLAGE_BACKEND_OPTIONS_${name}})
 endforeach()
 
@@ -50,11 +50,11 @@ file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE ${PROJECT_SOU
 set(names reference native opencl onednn openvino amx blas memory ${folders})
 list(FILTER names EXCLUDE REGEX "[.]")
 list(REMOVE_DUPLICATES names)
-list(REMOVE_ITEM names ${COLLAGE_BACKEND_SHARED})
+list(REMOVE_ITEM names targets ${COLLAGE_BACKEND_SHARED})
 foreach(name IN LISTS names)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/${name}/*.cc)
   file(GLOB_RECURSE hashed CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/${name}/*)
-  foreach(room IN LISTS COLLAGE_BACKEND_ROOMS_${name} ITEMS kernels/${name})
+  foreach(room IN LISTS COLLAGE_BACKEND_ROOMS_${name})
     file(GLOB_RECURSE shared CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${room}/*)
     list(APPEND hashed ${shared})
   endforeach()
@@ -75,7 +75,7 @@ foreach(name IN LISTS names)
     string(REPLACE "/" "_" rooms "${COLLAGE_BACKEND_ROOMS_${name}}")
     set(kernels ${name})
     list(FILTER kernels INCLUDE REGEX "^(${COLLAGE_KERNEL_NAMES})$")
-    list(TRANSFORM kernels PREPEND kernels_)
+    list(TRANSFORM kernels REPLACE "(.+)" "backend_\\1_kernels")
     collage_room(backend/${name} DEPENDS backend ${rooms} ${kernels} LIBS ${COLLAGE_BACKEND_NEEDS_${name}})
     target_compile_options(collage_backend_${name} PRIVATE ${COLLAGE_BACKEND_OPTIONS_${name}})
     target_link_libraries(collage_backends INTERFACE collage_backend_${name})
@@ -93,8 +93,9 @@ file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/*.h ${PROJ
 collage_fingerprint(judges ${judges} ${sources})
 file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.h ${PROJECT_SOURCE_DIR}/src/*.cc)
 # Those of backends are in their own.
-list(FILTER sources EXCLUDE REGEX "/src/(backend|kernels)/[^/]*/")
-collage_fingerprint(programs ${judges} ${sources})
+list(FILTER sources EXCLUDE REGEX "/src/backend/[^/]*/")
+file(GLOB targets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/targets/*)
+collage_fingerprint(programs ${judges} ${targets} ${sources})
 
 set(lists ${PROJECT_BINARY_DIR}/generated/fingerprints.txt)
 file(CONFIGURE OUTPUT ${lists} @ONLY CONTENT "@fingerprints@")

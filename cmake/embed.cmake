@@ -1,6 +1,6 @@
-# collage_embed(TARGET FILE...): the files' texts become part of TARGET, found by name with embedded_file()
-# (src/report/embedded.h). They are read when CMake runs, which it does again when one of them changes.
-function(collage_embed target)
+# collage_embed(TARGET FUNCTION FILE...): the files' texts become part of TARGET. FUNCTION, which TARGET declares, finds them by name
+# without folder, and returns an empty text for any other. They are read when CMake runs, which it does again when one of them changes.
+function(collage_embed target function)
   set(entries "")
   foreach(file IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
@@ -10,9 +10,10 @@ function(collage_embed target)
   endforeach()
   set(generated ${PROJECT_BINARY_DIR}/generated/${target}_embedded.cc)
   file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT [[
-#include "report/embedded.h"
+#include <string_view>
+
 namespace collage {
-std::string_view embedded_file(std::string_view name) {
+std::string_view @function@(std::string_view name) {
 @entries@  return {};
 }
 }  // namespace collage

@@ -50,7 +50,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/include/collage/version.h
 
 # For backends out of tree (collage::plugin): the headers that src/backend/plugin.h leads to.
 set(plugin_include ${CMAKE_INSTALL_INCLUDEDIR}/collage/plugin)
-foreach(room base runtime ir ops tensor_program pattern passes partition)
+foreach(room base runtime ir ops tensor_program passes partition)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/${room} DESTINATION ${plugin_include} FILES_MATCHING PATTERN "*.h")
 endforeach()
 file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/*.h)

@@ -16,6 +16,7 @@ function(collage_room path)
   file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cc)
   if(NOT path MATCHES "^(backend|dynamic)$")
     file(GLOB nested CONFIGURE_DEPENDS ${dir}/*/*.cc)
+    list(FILTER nested EXCLUDE REGEX "/kernels/[^/]*$") # a room of its own
     list(APPEND sources ${nested})
   endif()
   set(scope INTERFACE)
@@ -49,7 +50,7 @@ function(collage_library)
   add_library(collage_lib SHARED ${PROJECT_BINARY_DIR}/generated/collage_library.cc)
   add_library(collage::collage ALIAS collage_lib)
   collage_link_whole(collage_lib)
-  target_link_libraries(collage_lib PRIVATE collage_emit collage_dynamic)
+  target_link_libraries(collage_lib PRIVATE collage_report collage_dynamic)
   target_include_directories(
     collage_lib PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                        $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/generated/include> $<INSTALL_INTERFACE:include>)
@@ -94,9 +95,9 @@ extern "C" __attribute__((visibility("default"))) void collage_register_kernels(
   collage::@name@::register_loaders();
 }
 ]])
-    set(objects $<TARGET_OBJECTS:collage_kernels_${name}>)
+    set(objects $<TARGET_OBJECTS:collage_backend_${name}_kernels>)
     foreach(shared IN LISTS COLLAGE_KERNELS_SHARE_${name})
-      list(APPEND objects $<TARGET_OBJECTS:collage_kernels_${shared}>)
+      list(APPEND objects $<TARGET_OBJECTS:collage_backend_${shared}_kernels>)
     endforeach()
     add_library(collage_kernels_${name}_lib SHARED ${source} ${objects})
     target_link_libraries(collage_kernels_${name}_lib PRIVATE collage_runtime_lib ${COLLAGE_KERNELS_NEED_${name}} fmt::fmt
@@ -117,7 +118,7 @@ function(collage_tool)
     add_dependencies(collage collage_kernels_${name}_lib)
   endforeach()
   set_target_properties(collage PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-  target_link_libraries(collage PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_emit> CLI11::CLI11
+  target_link_libraries(collage PRIVATE collage_options collage_lib $<COMPILE_ONLY:collage_report> CLI11::CLI11
                                         fmt::fmt spdlog::spdlog OpenMP::OpenMP_CXX)
   target_include_directories(collage PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tools)
 endfunction()

@@ -18,15 +18,15 @@ find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
 add_library(collage_test_compiler INTERFACE)
 target_include_directories(collage_test_compiler SYSTEM INTERFACE ${COIN_INCLUDE_DIR})
 # Programs are saved with their reports; dynamic ones are made of models built as for the importer.
-target_sources(collage_test_compiler INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
+target_sources(collage_test_compiler INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend/onnx/model_builder.cc)
 target_link_libraries(collage_test_compiler INTERFACE collage_report collage_dynamic ${CBC_SOLVER_LIBRARY} ${CBC_LIBRARY})
 
 # The kernels of amx are compiled a second time, as namespaces collage::contraction_in_software and so on, against a
 # software model of the instructions: tests run these where the processor lacks some. They take turns with those of oneDNN
-# where it was built (collage_targets).
-file(GLOB sources CONFIGURE_DEPENDS src/kernels/contraction/*.cc src/kernels/amx/*.cc
+# where it was built (collage_backend_targets).
+file(GLOB sources CONFIGURE_DEPENDS src/backend/contraction/kernels/*.cc src/backend/amx/kernels/*.cc
      src/backend/contraction/*.cc src/backend/amx/*.cc tests/backend/contraction/software/*.cc)
-list(FILTER sources EXCLUDE REGEX "src/kernels/contraction/processor[.]cc$")
+list(FILTER sources EXCLUDE REGEX "src/backend/contraction/kernels/processor[.]cc$")
 add_library(collage_contraction_in_software STATIC EXCLUDE_FROM_ALL ${sources})
 target_include_directories(collage_contraction_in_software BEFORE PRIVATE tests/backend/contraction/software)
 target_include_directories(collage_contraction_in_software PUBLIC tests)
@@ -37,7 +37,7 @@ target_compile_options(collage_contraction_in_software PUBLIC -Wno-psabi PRIVATE
 target_link_libraries(collage_contraction_in_software PRIVATE collage_options PUBLIC collage_backend)
 foreach(folder contraction amx)
   add_library(collage_test_backend_${folder} INTERFACE)
-  target_link_libraries(collage_test_backend_${folder} INTERFACE collage_contraction_in_software collage_targets)
+  target_link_libraries(collage_test_backend_${folder} INTERFACE collage_contraction_in_software collage_backend_targets)
 endforeach()
 # Kernels of devices are tried as those of the host, by what measuring does so with.
 add_library(collage_test_backend_opencl INTERFACE)
@@ -47,8 +47,8 @@ target_sources(collage_test_backend_amx INTERFACE ${PROJECT_SOURCE_DIR}/tests/ba
 
 # Models for the dynamic room are built as for the importer.
 add_library(collage_test_dynamic INTERFACE)
-target_sources(collage_test_dynamic INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
-target_link_libraries(collage_test_dynamic INTERFACE collage_targets)
+target_sources(collage_test_dynamic INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend/onnx/model_builder.cc)
+target_link_libraries(collage_test_dynamic INTERFACE collage_backend_targets)
 
 # Kernels to estimate and to measure.
 foreach(room cost measure)
@@ -57,8 +57,8 @@ foreach(room cost measure)
 endforeach()
 
 # What device planning gives is verified as between passes; tensor programs state memory scopes.
-add_library(collage_test_devices INTERFACE)
-target_link_libraries(collage_test_devices INTERFACE collage_passes collage_tensor_program)
+add_library(collage_passes_devices INTERFACE)
+target_link_libraries(collage_passes_devices INTERFACE collage_passes)
 
 # A simulated accelerator for the command's --plugin.
 add_library(collage_simulated MODULE tests/simulated/backend.cc tests/simulated/memory.cc)
@@ -74,14 +74,12 @@ foreach(name operators functions)
 endforeach()
 
 # Every backend's kernels are run as those of the host.
-add_library(collage_test_targets INTERFACE)
-target_sources(collage_test_targets INTERFACE ${PROJECT_SOURCE_DIR}/tests/backend/check.cc
-               ${PROJECT_SOURCE_DIR}/tests/backend/check_nan.cc)
-target_link_libraries(collage_test_targets INTERFACE collage_measure)
+add_library(collage_test_backend_targets INTERFACE)
+target_link_libraries(collage_test_backend_targets INTERFACE collage_measure)
 
 # tests/backend/plugin tries the backend of a plugin that is named when it runs.
 add_library(collage_backend_plugin INTERFACE)
-target_link_libraries(collage_backend_plugin INTERFACE collage_targets)
+target_link_libraries(collage_backend_plugin INTERFACE collage_backend_targets)
 
 # The runtime's tests use its memory.
 add_library(collage_test_runtime INTERFACE)
@@ -94,7 +92,7 @@ set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_D
 if(COLLAGE_SANITIZE)
   list(APPEND COLLAGE_TEST_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1 TBB_ENABLE_SANITIZERS=1)
 endif()
-set(COLLAGE_LEAKFREE_ROOMS base runtime ir ops pattern tensor_program frontend_onnx passes devices partition dynamic_host fuzz_models)
+set(COLLAGE_LEAKFREE_ROOMS base runtime ir ops tensor_program frontend_onnx passes passes_devices partition dynamic_host fuzz_models)
 
 # Absolute paths stay off the command lines of compilers, which ccache hashes: only those who include this header depend on them.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tests/test_paths.h CONTENT
@@ -176,7 +174,7 @@ target_link_libraries(collage_fuzz_models INTERFACE collage_artifact collage_fro
 add_library(collage_fuzz_programs INTERFACE)
 add_dependencies(collage_fuzz_programs collage_onnx_description)
 target_link_libraries(collage_fuzz_programs INTERFACE collage_compiler collage_dynamic)
-target_sources(collage_fuzz_programs INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend_onnx/model_builder.cc)
+target_sources(collage_fuzz_programs INTERFACE ${PROJECT_SOURCE_DIR}/tests/frontend/onnx/model_builder.cc)
 add_library(collage_fuzz_files INTERFACE)
 target_link_libraries(collage_fuzz_files INTERFACE collage_report)
 target_sources(collage_fuzz_files INTERFACE ${PROJECT_SOURCE_DIR}/tests/report/sample_report.cc

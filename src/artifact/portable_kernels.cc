@@ -2,8 +2,8 @@
 
 #include <mutex>
 
-#include "kernels/memory/loaders.h"
-#include "kernels/reference/loaders.h"
+#include "backend/memory/kernels/loaders.h"
+#include "backend/reference/kernels/loaders.h"
 #include "ops/placement.h"
 #include "ops/registry.h"
 #include "tensor_program/call.h"

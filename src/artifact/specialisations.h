@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "artifact/artifact_file.h"
+#include "artifact/bucketing/bucketed_run.h"
+#include "artifact/bucketing/tensor_conditions.h"
 #include "artifact/saved_plan.h"
 #include "artifact/write_artifact.h"
-#include "bucketing/bucketed_run.h"
-#include "bucketing/tensor_conditions.h"
 
 namespace collage {
 

@@ -1,8 +1,8 @@
 #include "compiler/check_options.h"
 
+#include "backend/targets/targets.h"
 #include "base/result.h"
-#include "select/memory_limits.h"
-#include "targets/targets.h"
+#include "choose/memory_limits.h"
 
 namespace collage {
 

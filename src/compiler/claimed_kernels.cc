@@ -3,7 +3,7 @@
 #include <functional>
 #include <map>
 
-#include "cover/candidates.h"
+#include "choose/candidates.h"
 #include "partition/gather.h"
 #include "partition/lightweight.h"
 #include "partition/rewrite.h"

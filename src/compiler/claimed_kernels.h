@@ -5,9 +5,9 @@
 
 #include <string>
 
+#include "backend/targets/targets.h"
 #include "ir/module.h"
-#include "pattern/pattern.h"
-#include "targets/targets.h"
+#include "ir/pattern.h"
 
 namespace collage {
 

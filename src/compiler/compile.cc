@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "backend/targets/backends.h"
 #include "base/interrupt.h"
 #include "base/no_exceptions.h"
 #include "base/resident_memory.h"
@@ -12,7 +13,6 @@
 #include "compiler/report_decision.h"
 #include "ir/large_constants.h"
 #include "runtime/thread_team.h"
-#include "targets/backends.h"
 
 namespace collage {
 

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/progress.h"
+#include "choose/choose_cover.h"
 #include "cost/measured_costs.h"
 #include "ir/module.h"
 #include "runtime/executor.h"
-#include "select/choose_cover.h"
 
 namespace collage {
 

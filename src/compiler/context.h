@@ -12,11 +12,11 @@
 #include "base/dump_folder.h"
 #include "base/json_fields.h"
 #include "base/stopwatch.h"
+#include "choose/candidates.h"
+#include "choose/choose_cover.h"
 #include "compiler/compile.h"
 #include "compiler/stage_dump.h"
 #include "cost/given_costs.h"
-#include "cover/candidates.h"
-#include "select/choose_cover.h"
 
 namespace collage {
 

@@ -2,8 +2,8 @@
 // data, for tables, explanations and the HTML page.
 #pragma once
 
+#include "choose/cover_search.h"
 #include "compiler/compile.h"
-#include "cover/cover_search.h"
 
 namespace collage {
 

@@ -2,11 +2,11 @@
 
 #include <unordered_set>
 
+#include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
 #include "ir/expr.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
-#include "targets/backends.h"
 
 namespace collage {
 

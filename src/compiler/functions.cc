@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cctype>
 
+#include "backend/targets/backends.h"
+#include "backend/targets/plugins.h"
 #include "base/check.h"
 #include "base/no_exceptions.h"
 #include "base/printable.h"
 #include "runtime/dlpack_type.h"
-#include "targets/backends.h"
-#include "targets/plugins.h"
 #include "tensor_program/defined_operator.h"
 #include "tensor_program/external.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/listed_partition.h"
 
-#include "cover/candidates.h"
+#include "choose/candidates.h"
 #include "ir/visitor.h"
 #include "partition/lightweight.h"
 #include "partition/rewrite.h"

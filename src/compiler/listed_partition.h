@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "backend/targets/targets.h"
 #include "ir/module.h"
 #include "partition/candidate.h"
-#include "targets/targets.h"
 
 namespace collage {
 

@@ -1,3 +1,4 @@
+#include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
 #include "base/stopwatch.h"
 #include "compiler/model_stages.h"
@@ -6,7 +7,6 @@
 #include "passes/inline_functions.h"
 #include "passes/passes.h"
 #include "passes/widen_halves.h"
-#include "targets/backends.h"
 #include "tensor_program/module_programs.h"
 
 namespace collage {

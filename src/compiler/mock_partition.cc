@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "choose/cover_problem.h"
 #include "compiler/describe_cover.h"
 #include "cost/mock_costs.h"
-#include "cover/cover_problem.h"
 #include "ir/visitor.h"
 #include "partition/merge.h"
 #include "partition/prune.h"

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "choose/cover_search.h"
 #include "compiler/compile.h"
 #include "compiler/listed_partition.h"
-#include "cover/cover_search.h"
 #include "partition/config.h"
 
 namespace collage {

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
+#include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
+#include "choose/candidates.h"
 #include "compiler/claimed_kernels.h"
 #include "compiler/model_stages.h"
 #include "compiler/tuning_passes.h"
-#include "cover/candidates.h"
+#include "ir/pattern_text.h"
 #include "passes/passes.h"
-#include "pattern/pattern_text.h"
-#include "targets/backends.h"
 
 namespace collage {
 

@@ -2,9 +2,9 @@
 
 #include <unordered_map>
 
+#include "backend/targets/backends.h"
 #include "passes/inline_functions.h"
 #include "passes/verify.h"
-#include "targets/backends.h"
 #include "tensor_program/defined_operator.h"
 #include "tensor_program/module_programs.h"
 

@@ -1,12 +1,12 @@
 // Models as text (collage/module.h).
 #include <collage/module.h>
 
+#include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
 #include "compiler/model_stages.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "passes/verify.h"
-#include "targets/backends.h"
 #include "tensor_program/module_programs.h"
 
 namespace collage {

@@ -1,11 +1,11 @@
 #include <collage/operators.h>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
 #include "compiler/compile.h"
 #include "ops/interpreter.h"
 #include "passes/passes.h"
-#include "targets/backends.h"
 #include "tensor_program/defined_operator.h"
 #include "verify/comparison.h"
 

@@ -2,11 +2,11 @@
 
 #include <optional>
 
+#include "choose/in_situ_ratio.h"
+#include "choose/prediction.h"
 #include "compiler/describe_cover.h"
 #include "partition/rewrite.h"
 #include "partition/stated_kernels.h"
-#include "select/in_situ_ratio.h"
-#include "select/prediction.h"
 
 namespace collage {
 

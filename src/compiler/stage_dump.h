@@ -13,9 +13,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cover/candidates.h"
-#include "cover/costing.h"
-#include "cover/cover_search.h"
+#include "choose/candidates.h"
+#include "choose/costing.h"
+#include "choose/cover_search.h"
 #include "runtime/plan.h"
 
 namespace collage {

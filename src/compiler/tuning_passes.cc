@@ -1,10 +1,10 @@
 #include "compiler/tuning_passes.h"
 
+#include "backend/targets/backends.h"
 #include "compiler/check_options.h"
 #include "compiler/decision.h"
 #include "compiler/report_decision.h"
 #include "ir/structural.h"
-#include "targets/backends.h"
 
 namespace collage {
 

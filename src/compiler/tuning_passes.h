@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "cover/tuning_task.h"
+#include "choose/tuning_task.h"
 #include "passes/pass.h"
 
 namespace collage {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "targets/plugins.h"
+#include "backend/targets/plugins.h"
 
 namespace collage {
 

@@ -1,6 +1,6 @@
 // CostEstimator: what kernels and conversions cost, for whoever chooses by it. A choice begins with
 // estimates and with what is known; of what the covers it finds use it asks for the cost, and
-// chooses again (cover/cover_problem.h). So only what could be in a cover is ever measured, and
+// chooses again (choose/cover_problem.h). So only what could be in a cover is ever measured, and
 // the search itself is a pure function.
 #pragma once
 

@@ -60,7 +60,7 @@ struct CoverRow {
 
 inline constexpr double kMostError = 1e30;  // beyond it a row holds a failure instead
 
-// What running a cover on one group of inputs showed (select/cover_checks.h).
+// What running a cover on one group of inputs showed (choose/cover_checks.h).
 struct CheckRow {
   double error = 0;      // the largest of any output, as a part of the largest value like it
   bool excused = false;  // beyond the tolerance, but no more than the reference itself moves
@@ -79,7 +79,7 @@ struct InSituRow {
 // By what errors of a function's lowered kernels grow until the outputs, by the function's name.
 using AmplificationTable = std::map<std::string, double>;
 // A price of errors, with what was known of amplifications when it was found
-// (precision/precision.h).
+// (choose/precision.h).
 struct LoweringPrice {
   double price = 0;  // of a squared error, in seconds
   AmplificationTable amplifications;

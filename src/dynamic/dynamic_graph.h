@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "artifact/bucketing/tensor_conditions.h"
 #include "artifact/specialisations.h"
 #include "base/result.h"
-#include "bucketing/tensor_conditions.h"
 #include "dynamic/stage_program.h"
 #include "frontend/onnx/staged/stages.h"
 

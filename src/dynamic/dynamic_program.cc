@@ -6,13 +6,13 @@
 #include <set>
 #include <utility>
 
+#include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
 #include "dynamic/host/host_operators.h"
 #include "dynamic/padding_check.h"
 #include "dynamic/saved_stages.h"
 #include "dynamic/take_states.h"
 #include "runtime/thread_team.h"
-#include "targets/backends.h"
 
 namespace collage {
 

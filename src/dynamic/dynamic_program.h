@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "artifact/bucketing/bucketed_run.h"
 #include "base/result.h"
-#include "bucketing/bucketed_run.h"
 #include "dynamic/dynamic_graph.h"
 #include "dynamic/stage_program.h"
 

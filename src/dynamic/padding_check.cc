@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "bucketing/padding.h"
+#include "artifact/bucketing/padding.h"
 #include "dynamic/dynamic_program.h"
 #include "verify/comparison.h"
 

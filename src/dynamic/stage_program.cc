@@ -5,8 +5,8 @@
 
 #include "base/hash.h"
 #include "base/stopwatch.h"
+#include "choose/candidates.h"
 #include "compiler/compile.h"
-#include "cover/candidates.h"
 #include "frontend/onnx/importer.h"
 #include "ir/large_constants.h"
 #include "ir/text_printer.h"

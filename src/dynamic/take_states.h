@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "artifact/bucketing/states.h"
 #include "base/result.h"
-#include "bucketing/states.h"
 #include "frontend/onnx/staged/stages.h"
 
 namespace collage {

@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 
+#include "backend/memory/kernels/pieces_kernel.h"
 #include "base/check.h"
 #include "base/name_supply.h"
 #include "ir/visitor.h"
-#include "kernels/memory/pieces_kernel.h"
 #include "lower/memory_planner.h"
 #include "lower/step_order.h"
 #include "lower/updates_in_place.h"

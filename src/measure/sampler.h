@@ -1,4 +1,4 @@
-// Timing kernels one by one in the midst of others, as select/in_situ_costs.h does.
+// Timing kernels one by one in the midst of others, as choose/in_situ_costs.h does.
 #pragma once
 
 #include <memory>

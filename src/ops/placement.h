@@ -1,4 +1,4 @@
-// Where values lie, as devices are planned by (src/devices):
+// Where values lie, as devices are planned by (src/passes/devices):
 //
 //   on_device(x, device="gpu:1")  x itself, with the wish that it is computed there
 //   (constrain_body),

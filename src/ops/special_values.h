@@ -1,5 +1,5 @@
 // What is promised of elementwise operators on real numbers at special arguments: one table, from
-// which every backend's tests are generated (tests/targets/special_values_test.cc).
+// which every backend's tests are generated (tests/backend/targets/special_values_test.cc).
 //
 // An operator's value is its reference kernel's: the definition computed in double precision and
 // rounded once. Of every kernel that is used, it is promised that

@@ -5,13 +5,13 @@
 #include <unordered_set>
 
 #include "base/printable.h"
-#include "devices/plan_devices.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/placement.h"
 #include "partition/rewrite.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
+#include "passes/devices/plan_devices.h"
 
 namespace collage {
 

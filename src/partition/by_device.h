@@ -1,12 +1,12 @@
 // Devices and partitioning (TVM's RFC 0038): what may run on a device is annotated by a target's
-// rule, devices are planned (devices/plan_devices.h), and what is together on one is hoisted into a
-// function of its own.
+// rule, devices are planned (passes/devices/plan_devices.h), and what is together on one is hoisted
+// into a function of its own.
 #pragma once
 
 #include "base/regex.h"
-#include "devices/declared_devices.h"
 #include "ir/module.h"
 #include "partition/candidate.h"
+#include "passes/devices/declared_devices.h"
 
 namespace collage {
 

@@ -7,6 +7,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "ir/op.h"
+#include "ir/pattern_text.h"
 #include "partition/rules/anchor_union.h"
 #include "partition/rules/combine_by_primitives.h"
 #include "partition/rules/composite.h"
@@ -14,7 +15,6 @@
 #include "partition/rules/only_valid.h"
 #include "partition/rules/op_call_by_kind.h"
 #include "partition/rules/union_rule.h"
-#include "pattern/pattern_text.h"
 
 namespace collage {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <unordered_set>
 
-#include "devices/device_domains.h"
 #include "ops/placement.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
+#include "passes/devices/device_domains.h"
 
 namespace collage {
 

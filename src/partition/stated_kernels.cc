@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ir/device_constraint.h"
-#include "pattern/pattern.h"
+#include "ir/pattern.h"
 #include "runtime/encoding.h"
 
 namespace collage {

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "ir/matcher.h"
 #include "passes/constants.h"
 #include "passes/rewrite_rules.h"
-#include "pattern/matcher.h"
 
 namespace collage {
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "ir/matcher.h"
 #include "passes/constants.h"
 #include "passes/rewrite_rules.h"
-#include "pattern/matcher.h"
 
 namespace collage {
 

@@ -1,8 +1,8 @@
 #include "passes/recognise_softmax.h"
 
+#include "ir/matcher.h"
 #include "passes/constants.h"
 #include "passes/rewrite_rules.h"
-#include "pattern/matcher.h"
 
 namespace collage {
 

@@ -1,5 +1,4 @@
-// Files that are part of the program: the report's schema, the parts of the HTML page, and the
-// C that libraries are made of (src/emit/).
+// Files that are part of the program: the report's schema and the parts of the HTML page.
 // cmake/embed.cmake generates the table.
 #pragma once
 
@@ -8,6 +7,6 @@
 namespace collage {
 
 // By name, without folder; empty when there is no such file.
-std::string_view embedded_file(std::string_view name);
+std::string_view report_file(std::string_view name);
 
 }  // namespace collage

@@ -366,11 +366,11 @@ json plan_drawings(const json& report) {
 }
 
 std::string html_page(const json& report) {
-  std::string page(embedded_file("page.html"));
+  std::string page(report_file("page.html"));
   std::string script;
   for (const char* part : {"base.js", "graph.js", "details.js", "lists.js", "main.js"})
-    script += embedded_file(part);
-  fill_in(page, "{{style}}", embedded_file("page.css"));
+    script += report_file(part);
+  fill_in(page, "{{style}}", report_file("page.css"));
   fill_in(page, "{{script}}", script);
   // What comes from the model goes in last, and cannot hold a mark.
   fill_in(page, "{{title}}", escaped(report["model"].get<std::string>()));

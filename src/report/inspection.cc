@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
-#include "cover/claims.h"
+#include "choose/claims.h"
 #include "ir/work.h"
-#include "targets/backends.h"
 
 namespace collage {
 
@@ -87,8 +87,7 @@ void describe_claims(const DataflowGraph& graph, const Claims& claims, Inspectio
 void describe_refusals(const std::filesystem::path& path, const LoadOptions& load,
                        Inspection& inspection) {
   std::vector<UnsupportedNode> nodes;
-  const Result<ImportedModel> imported =
-      import_onnx(path, import_options(load), &nodes);
+  const Result<ImportedModel> imported = import_onnx(path, import_options(load), &nodes);
   if (imported) return;
   for (const UnsupportedNode& node : nodes)
     inspection.unsupported.push_back({node.node, node.op, kImport, node.reason});

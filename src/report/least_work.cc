@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cover/costing.h"
+#include "choose/costing.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/resize.h"

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "backend/targets/backends.h"
 #include "base/integers.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "passes/widen_halves.h"
 #include "runtime/huge_pages.h"
 #include "runtime/saved_fields.h"
-#include "targets/backends.h"
 #include "tensor_program/module_programs.h"
 
 namespace collage {

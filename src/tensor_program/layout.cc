@@ -4,7 +4,7 @@
 
 #include "ir/op.h"
 #include "tensor_program/call.h"
-#include "tensor_program/emit.h"
+#include "tensor_program/emit/emit.h"
 #include "tensor_program/pattern_kind.h"
 #include "tensor_program/simplify.h"
 #include "tensor_program/transform.h"

@@ -8,9 +8,9 @@
 
 #include "artifact/portable_kernels.h"
 #include "artifact/write_artifact.h"
+#include "backend/memory/kernels/pieces_kernel.h"
 #include "base/resident_memory.h"
 #include "collage/artifact.h"
-#include "kernels/memory/pieces_kernel.h"
 #include "runtime/on_threads.h"
 
 namespace collage {

@@ -1,10 +1,10 @@
 #include "artifact/tiny_plan.h"
 
 #include "artifact/portable_kernels.h"
+#include "backend/memory/kernels/pieces_kernel.h"
+#include "backend/reference/kernels/convert.h"
+#include "backend/reference/kernels/interpreted_kernel.h"
 #include "ir/text_parser.h"
-#include "kernels/memory/pieces_kernel.h"
-#include "kernels/reference/convert.h"
-#include "kernels/reference/interpreted_kernel.h"
 #include "runtime/executor.h"
 
 namespace collage::testing {

@@ -7,12 +7,12 @@
 #include <filesystem>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "compiler/saved_program.h"
 #include "compiler/workload.h"
 #include "ir/structural.h"
 #include "report/saved_module.h"
 #include "runtime/thread_team.h"
-#include "targets/backends.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
 

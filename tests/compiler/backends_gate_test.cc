@@ -7,10 +7,10 @@
 
 #include "backend/backend.h"
 #include "backend/offer.h"
+#include "backend/targets/backends.h"
 #include "ir/text_printer.h"
 #include "measure/trial.h"
 #include "ops/cases.h"
-#include "targets/backends.h"
 #include "verify/synthetic.h"
 
 namespace collage {

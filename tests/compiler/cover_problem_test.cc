@@ -1,15 +1,15 @@
 // What the search is told of costs that nobody measured, what is asked for then, and what a cover
 // adds up to.
-#include "cover/cover_problem.h"
+#include "choose/cover_problem.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
-#include "cover/cover_search.h"
+#include "backend/targets/backends.h"
+#include "choose/cover_search.h"
 #include "partition/rules/union_rule.h"
 #include "search/search.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -10,11 +10,11 @@
 #include <filesystem>
 #include <sstream>
 
+#include "backend/targets/backends.h"
 #include "base/log.h"
 #include "compiler/compile.h"
 #include "ir/op.h"
 #include "ops/interpreter.h"
-#include "targets/backends.h"
 #include "verify/reference_check.h"
 #include "verify/synthetic.h"
 

@@ -14,7 +14,7 @@
 #include "artifact/file_layouts.h"
 #include "artifact/zip.h"
 #include "dynamic/running_mean.h"
-#include "frontend_onnx/model_builder.h"
+#include "frontend/onnx/model_builder.h"
 
 namespace collage {
 namespace {

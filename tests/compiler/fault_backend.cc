@@ -18,11 +18,11 @@
 #include <stdexcept>
 #include <thread>
 
+#include "backend/reference/kernels/interpreted_kernel.h"
+#include "backend/targets/backends.h"
 #include "ir/op.h"
-#include "kernels/reference/interpreted_kernel.h"
 #include "measure/lies.h"
 #include "partition/rules/op_predicate.h"
-#include "targets/backends.h"
 
 namespace collage::testing {
 

@@ -5,9 +5,9 @@
 
 #include <filesystem>
 
+#include "backend/targets/backends.h"
 #include "compiler/compile.h"
 #include "ir/text_parser.h"
-#include "targets/backends.h"
 
 namespace collage::testing {
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/targets/backends.h"
 #include "collage/artifact.h"
 #include "compiler/compile.h"
 #include "ir/structural.h"
@@ -18,7 +19,6 @@
 #include "passes/widen_halves.h"
 #include "report/model_reference.h"
 #include "report/saved_module.h"
-#include "targets/backends.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
 

@@ -5,13 +5,13 @@
 #include <random>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "base/check.h"
 #include "lower/lowering.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
 #include "runtime/executor.h"
 #include "runtime/updating_kernel.h"
-#include "targets/backends.h"
 #include "verify/synthetic.h"
 
 namespace collage {

@@ -1,6 +1,6 @@
 // A model's in-situ ratio: measured once, right after its covers were timed. It is reported and is
 // no part of what is predicted, which was fixed before.
-#include "select/in_situ_ratio.h"
+#include "choose/in_situ_ratio.h"
 
 #include <gtest/gtest.h>
 

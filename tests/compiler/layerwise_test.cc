@@ -1,4 +1,4 @@
-#include "select/layerwise.h"
+#include "choose/layerwise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,9 +6,9 @@
 #include <filesystem>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "compiler/saved_program.h"
 #include "compiler/workload.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

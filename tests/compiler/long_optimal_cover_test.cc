@@ -10,9 +10,9 @@
 #include <cstdlib>
 
 #include "base/files.h"
+#include "choose/cover_problem.h"
 #include "compiler/integer_program.h"
 #include "compiler/workload.h"
-#include "cover/cover_problem.h"
 #include "search/search.h"
 
 namespace collage {
@@ -54,12 +54,13 @@ TEST_P(MeasuredOptimalCover, EqualsTheIntegerProgram) {
       testing::solve_integer_program(problem.problem(), 1000, cost);
   ASSERT_TRUE(optimum.ok()) << optimum.status().to_string();
   std::printf(
-      "%s: %zu candidates, %zu measured now; search %.6f ms, gap %.3g%%, %s, %zu branches, %.0f ms; "
+      "%s: %zu candidates, %zu measured now; search %.6f ms, gap %.3g%%, %s, %zu branches, %.0f "
+      "ms; "
       "program %.6f ms, %zu variables, %zu rows, %zu rounds, %.0f ms\n",
       GetParam(), candidates->size(), static_cast<size_t>(costs.counts().measured), 1e3 * cost,
-      100 * (cost / found->lower_bound - 1), found->exact ? "exact" : "not exact", found->counts.branches,
-      1e3 * found->seconds, 1e3 * optimum->seconds, optimum->variables, optimum->rows,
-      optimum->rounds, 1e3 * optimum->solving_seconds);
+      100 * (cost / found->lower_bound - 1), found->exact ? "exact" : "not exact",
+      found->counts.branches, 1e3 * found->seconds, 1e3 * optimum->seconds, optimum->variables,
+      optimum->rows, optimum->rounds, 1e3 * optimum->solving_seconds);
   EXPECT_TRUE(found->exact);
   EXPECT_NEAR(found->lower_bound, cost, 1e-9 * cost);
   EXPECT_NEAR(optimum->seconds, cost, 1e-7 * cost);

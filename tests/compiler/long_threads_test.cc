@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "compiler/run_on_threads.h"
 #include "compiler/workload.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "backend/targets/backends.h"
 #include "compiler/compile.h"
 #include "ops/interpreter.h"
-#include "targets/backends.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "ir/op.h"
 #include "partition/dataflow_graph.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

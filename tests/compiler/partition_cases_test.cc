@@ -20,13 +20,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "backend/targets/backends.h"
 #include "case_file.h"
 #include "compiler/mock_partition.h"
 #include "ir/structural.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
-#include "targets/backends.h"
 #include "test_paths.h"
 
 namespace collage {

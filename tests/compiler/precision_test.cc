@@ -1,11 +1,11 @@
 // The price of errors: which covers are found for a budget, by costs and errors that are made up.
-#include "precision/precision.h"
+#include "choose/precision.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "targets/backends.h"
+#include "backend/targets/backends.h"
 
 namespace collage {
 namespace {

@@ -1,4 +1,4 @@
-#include "select/prediction.h"
+#include "choose/prediction.h"
 
 #include <gtest/gtest.h>
 

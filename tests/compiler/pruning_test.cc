@@ -8,11 +8,11 @@
 #include <random>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "ir/text_printer.h"
 #include "partition/config.h"
 #include "partition/prune.h"
 #include "search/search.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -1,5 +1,5 @@
 // Successive halving on programs that only say what their runs take.
-#include "select/race.h"
+#include "choose/race.h"
 
 #include <gmock/gmock.h>
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "backend/targets/backends.h"
 #include "compiler/compile.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -1,13 +1,13 @@
 // Which figures need one more block: the chosen kernels', and those of what was timed apart from
 // them and could stand in their place; by costs that are made up.
-#include "select/remeasure.h"
+#include "choose/remeasure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backend/targets/backends.h"
 #include "ir/expr.h"
 #include "measure/blocks.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

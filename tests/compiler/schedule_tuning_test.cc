@@ -1,6 +1,6 @@
 // Schedules that are searched for while a model is compiled: who is used, what is kept, and what
 // does not happen again. The backend's fast schedules take a hundredth of what it lists.
-#include "select/schedule_tuning.h"
+#include "choose/schedule_tuning.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

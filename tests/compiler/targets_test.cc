@@ -1,13 +1,13 @@
 // Which backends are targets.
-#include "targets/targets.h"
+#include "backend/targets/targets.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "partition/rules/union_rule.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -7,12 +7,12 @@
 #include <filesystem>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "compiler/run_on_threads.h"
 #include "compiler/workload.h"
 #include "ir/text_parser.h"
 #include "partition/gather.h"
 #include "runtime/in_child.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include "backend/targets/backends.h"
 #include "base/scratch_folder.h"
 #include "compiler/compile.h"
 #include "ir/op.h"
@@ -13,7 +14,6 @@
 #include "measure/compile_ahead.h"
 #include "ops/interpreter.h"
 #include "runtime/thread_team.h"
-#include "targets/backends.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
 

@@ -3,14 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cover/cover_search.h"
+#include "backend/reference/kernels/interpreted_kernel.h"
+#include "backend/targets/backends.h"
+#include "choose/cover_search.h"
 #include "ir/op.h"
 #include "ir/text_parser.h"
-#include "kernels/reference/interpreted_kernel.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
 #include "partition/rules/union_rule.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -4,10 +4,10 @@
 #include <limits>
 #include <map>
 
+#include "backend/targets/backends.h"
+#include "backend/targets/targets.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
-#include "targets/backends.h"
-#include "targets/targets.h"
 #include "test_paths.h"
 
 namespace collage::testing {

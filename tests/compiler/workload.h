@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "choose/costing.h"
 #include "compiler/compile.h"
-#include "cover/costing.h"
 #include "search/problem.h"
 
 namespace collage::testing {

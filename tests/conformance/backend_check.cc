@@ -7,10 +7,10 @@
 #include <fstream>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "conformance/case_processes.h"
 #include "conformance/families.h"
 #include "conformance/suite.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "conformance/backend_check.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 
 #include "backend/backend.h"
+#include "choose/candidates.h"
+#include "choose/cover_search.h"
+#include "choose/tuning_task.h"
 #include "cost/analytic.h"
-#include "cover/candidates.h"
-#include "cover/cover_search.h"
-#include "cover/tuning_task.h"
 #include "ir/text_printer.h"
 #include "lower/lowering.h"
 #include "partition/prune.h"

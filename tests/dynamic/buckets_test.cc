@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bucketing/padding.h"
+#include "artifact/bucketing/padding.h"
 #include "dynamic/running_mean.h"
-#include "frontend_onnx/model_builder.h"
+#include "frontend/onnx/model_builder.h"
 
 namespace collage {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontend_onnx/model_builder.h"
+#include "frontend/onnx/model_builder.h"
 
 namespace collage {
 namespace {

@@ -1,7 +1,7 @@
 // A model that has to remember: what it gives depends on all its inputs so far.
 #pragma once
 
-#include "frontend_onnx/model_builder.h"
+#include "frontend/onnx/model_builder.h"
 
 namespace collage::testing {
 

@@ -1,8 +1,9 @@
 """Checks that every include respects the layers: a room may include itself and what it depends on by CMakeLists.txt, and that the
 table of docs/architecture.md has the rooms in that order.
 
-A backend's folder may include itself, src/backend/ and its own kernels (src/kernels/<name>/), never another backend, and what
-it and its kernels share with others by SHARED. The public headers include only one another and the standard library. The test first plants
+Kernels, src/backend/<name>/kernels/, are a room below all others of src/backend/. A backend's folder may include itself, what lies
+flat in src/backend/ and its own kernels, never another backend, and what it and its kernels share with others by SHARED;
+src/backend/targets/, the list of backends, may include each. The public headers include only one another and the standard library. The test first plants
 violations in a scratch tree and fails if the check does not see them.
 """
 
@@ -20,15 +21,15 @@ def read_rooms(cmake):
     rooms = {}
     for name, rest in re.findall(r"^(?:collage_room|include)\(([\w/]+)([^)]*)\)", cmake, re.MULTILINE):
         depends = re.search(r"DEPENDS ((?:(?!LIBS)\w+ ?)+)", rest.replace("\n", " "))
-        direct = {re.sub(r"^(kernels|backend|dynamic)(s?|_\w+)$", r"\1", one).replace("frontend_onnx", "frontend/onnx")
-                  for one in (depends[1].split() if depends else [])}
+        direct = {re.sub(r"^(backend|dynamic)(s?|_\w+)$", r"\1", re.sub(r"^backend_\w+_kernels$", "kernels", one))
+                  .replace("frontend_onnx", "frontend/onnx") for one in (depends[1].split() if depends else [])}
         if name == "kernels":
             direct = {"tensor_program"}
         elif name == "backend":
             direct.add("kernels")
         elif rest == "" and name != "base":
             continue  # another list of CMake's
-        room = name.split("/host")[0]
+        room = re.sub("/(host|targets)$", "", name)
         above = set().union(direct - {room}, *(rooms[one] for one in direct - {room}))
         rooms[room] = rooms.get(room, set()) | above
     return rooms
@@ -40,14 +41,14 @@ with open(os.path.join(ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
 # native is one, whose compiler makes the kernels of opencl too.
 SHARED = {
     "backend/contraction": {"backend/amx"},
-    "kernels/contraction": {"kernels/amx", "backend/amx"},
+    "backend/contraction/kernels": {"backend/amx/kernels", "backend/amx"},
     "backend/gemm": {"backend/blas", "backend/opencl"},
-    "kernels/gemm": {"kernels/blas", "kernels/opencl", "backend/blas", "backend/opencl", "backend/gemm"},
+    "backend/gemm/kernels": {"backend/blas/kernels", "backend/opencl/kernels", "backend/blas", "backend/opencl", "backend/gemm"},
     "backend/native": {"backend/opencl"},
-    "kernels/native": {"kernels/opencl", "backend/opencl"},
+    "backend/native/kernels": {"backend/opencl/kernels", "backend/opencl"},
 }
-# Rooms with a folder for each backend.
-FOLDERS = ["backend", "kernels"]
+# The list of backends.
+LIST = "backend/targets"
 PUBLIC = "public headers"
 TOOLS = "tools"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -58,10 +59,10 @@ STANDARD_C = {"stddef.h", "stdint.h"}
 
 
 def room_of(path):
-    """The room that a path relative to src/ belongs to: one of ROOMS or backend/<name>; None if it has none."""
+    """The room that a path relative to src/ belongs to: one of ROOMS, backend/<name> or backend/<name>/kernels; None if it has none."""
     parts = path.split("/")
-    if parts[0] in FOLDERS and len(parts) > 2:
-        return "/".join(parts[:2])
+    if parts[0] == "backend" and len(parts) > 2:
+        return "/".join(parts[:3 if parts[2] == "kernels" and len(parts) > 3 else 2])
     for room in ROOMS:
         if path.startswith(room + "/"):
             return room
@@ -69,9 +70,10 @@ def room_of(path):
 
 
 def whole(room):
-    """The room that a backend's or its kernels' folder is a part of."""
-    folder = room.split("/")[0]
-    return folder if folder in FOLDERS else room
+    """The room of CMakeLists.txt that a backend's folder, or that of its kernels, is a part of."""
+    if not room.startswith("backend/"):
+        return room
+    return "kernels" if room.endswith("/kernels") else "backend"
 
 
 def forbidden(source, target):
@@ -82,14 +84,11 @@ def forbidden(source, target):
         return "a public header may not include a header of src/"
     if whole(target) != whole(source) and whole(target) not in ROOMS[whole(source)]:
         return f"{source} does not depend on {target}"
-    if whole(target) == whole(source):
-        if target == "backend" or source in SHARED.get(target, ()):
-            return None
-        return f"{source} may not know the backend {target}"
-    own = source.split("/")[1:] == target.split("/")[1:] or source in SHARED.get(target, ())
-    if source.startswith("backend/") and target.startswith("kernels/") and not own:
-        return f"{source} may not know the kernels of {target.split('/')[1]}"
-    return None
+    if source == LIST or target == "backend" or whole(target) not in ("kernels", "backend") or whole(source) not in ("kernels", "backend"):
+        return None
+    if target == f"{source}/kernels" or source in SHARED.get(target, ()):
+        return None
+    return f"{source} may not know {target}"
 
 
 def sources(root, folder):
@@ -137,7 +136,7 @@ PLANTED = [
     ("src/runtime/c.cc", '"base/a.h"', False),
     ("src/runtime/d.cc", "<ir/e.h>", True),
     ("src/ir/e.h", '"ir/nested/f.h"', False),
-    ("src/pattern/g.cc", '"frontend/onnx/h.h"', True),
+    ("src/partition/g.cc", '"frontend/onnx/h.h"', True),
     ("src/passes/i.cc", '"frontend/onnx/h.h"', True),
     ("src/compiler/i.cc", '"frontend/onnx/h.h"', False),
     ("src/search/i.cc", '"cost/q.h"', True),
@@ -150,21 +149,27 @@ PLANTED = [
     ("src/backend/native/shares.cc", '"backend/contraction/block.h"', True),
     ("src/backend/contraction/knows_amx.cc", '"backend/amx/tiles.h"', True),
     ("src/backend/contraction/itself.cc", '"backend/contraction/block.h"', False),
-    ("src/backend/onednn/dd.cc", '"kernels/onednn/ee.h"', False),
-    ("src/backend/onednn/ff.cc", '"kernels/native/gg.h"', True),
+    ("src/backend/onednn/dd.cc", '"backend/onednn/kernels/ee.h"', False),
+    ("src/backend/onednn/ff.cc", '"backend/native/kernels/gg.h"', True),
     ("src/backend/opencl/pp.cc", '"backend/native/k.h"', False),
-    ("src/backend/opencl/qq.cc", '"kernels/native/gg.h"', False),
-    ("src/kernels/opencl/rr.cc", '"kernels/native/gg.h"', False),
-    ("src/kernels/opencl/ss.cc", '"backend/native/k.h"', True),
-    ("src/backend/native/tt.cc", '"kernels/opencl/uu.h"', True),
-    ("src/kernels/onednn/hh.cc", '"kernels/native/gg.h"', True),
-    ("src/kernels/amx/jj.cc", '"kernels/contraction/tile.h"', False),
-    ("src/kernels/contraction/kk.cc", '"kernels/amx/tiles.h"', True),
-    ("src/backend/amx/ll.cc", '"kernels/contraction/tile.h"', False),
-    ("src/backend/contraction/mm.cc", '"kernels/contraction/tile.h"', False),
-    ("src/backend/contraction/nn.cc", '"kernels/amx/tiles.h"', True),
-    ("src/backend/native/oo.cc", '"kernels/contraction/tile.h"', True),
-    ("src/kernels/onednn/ii.cc", '"backend/j.h"', True),
+    ("src/backend/opencl/qq.cc", '"backend/native/kernels/gg.h"', False),
+    ("src/backend/opencl/kernels/rr.cc", '"backend/native/kernels/gg.h"', False),
+    ("src/backend/opencl/kernels/ss.cc", '"backend/native/k.h"', True),
+    ("src/backend/native/tt.cc", '"backend/opencl/kernels/uu.h"', True),
+    ("src/backend/onednn/kernels/hh.cc", '"backend/native/kernels/gg.h"', True),
+    ("src/backend/amx/kernels/jj.cc", '"backend/contraction/kernels/tile.h"', False),
+    ("src/backend/contraction/kernels/kk.cc", '"backend/amx/kernels/tiles.h"', True),
+    ("src/backend/amx/ll.cc", '"backend/contraction/kernels/tile.h"', False),
+    ("src/backend/contraction/mm.cc", '"backend/contraction/kernels/tile.h"', False),
+    ("src/backend/contraction/nn.cc", '"backend/amx/kernels/tiles.h"', True),
+    ("src/backend/native/oo.cc", '"backend/contraction/kernels/tile.h"', True),
+    ("src/backend/onednn/kernels/ii.cc", '"backend/j.h"', True),
+    ("src/backend/targets/all.cc", '"backend/native/k.h"', False),
+    ("src/backend/targets/above.cc", '"cost/q.h"', True),
+    ("src/backend/native/knows_all.cc", '"backend/targets/list.h"', True),
+    ("src/backend/onednn/kernels/up.cc", '"backend/onednn/o.h"', True),
+    ("src/artifact/kernels.cc", '"backend/native/kernels/gg.h"', False),
+    ("src/artifact/backend.cc", '"backend/native/k.h"', True),
     ("src/cost/r.cc", '"backend/native/k.h"', False),
     ("src/cost/s.cc", '"../base/a.h"', True),
     ("src/cost/t.cc", '"nowhere/u.h"', True),
@@ -177,9 +182,9 @@ PLANTED = [
     ("tools/collage/main.cc", '"report/aa.h"', False),
     ("tools/collage/bb.cc", '"cc.h"', True),
 ]
-LEAVES = ["runtime/b.h", "ir/nested/f.h", "frontend/onnx/h.h", "backend/native/k.h", "backend/onednn/o.h", "backend/contraction/block.h",
-          "backend/amx/tiles.h", "cost/q.h", "report/aa.h", "kernels/onednn/ee.h",
-          "kernels/native/gg.h", "kernels/opencl/uu.h", "kernels/contraction/tile.h", "kernels/amx/tiles.h"]
+LEAVES = ["runtime/b.h", "backend/targets/list.h", "ir/nested/f.h", "frontend/onnx/h.h", "backend/native/k.h", "backend/onednn/o.h", "backend/contraction/block.h",
+          "backend/amx/tiles.h", "cost/q.h", "report/aa.h", "backend/onednn/kernels/ee.h",
+          "backend/native/kernels/gg.h", "backend/opencl/kernels/uu.h", "backend/contraction/kernels/tile.h", "backend/amx/kernels/tiles.h"]
 
 
 def self_test():
@@ -203,7 +208,8 @@ def self_test():
 
 def documented(page):
     """The rooms of docs/architecture.md's table."""
-    return [room for room in re.findall(r"^\| `src/([\w/]+?)/` \|", page, re.MULTILINE)]
+    rows = re.findall(r"^\| `src/([\w/]+?|backend/NAME/kernels)/` \|", page, re.MULTILINE)
+    return [room.replace("backend/NAME/", "") for room in rows]
 
 
 def main():

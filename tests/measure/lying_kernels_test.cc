@@ -7,10 +7,10 @@
 #include <cstring>
 #include <map>
 
+#include "backend/reference/kernels/interpreted_kernel.h"
 #include "ir/op.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
-#include "kernels/reference/interpreted_kernel.h"
 #include "lies.h"
 #include "measure/trial.h"
 #include "networks.h"

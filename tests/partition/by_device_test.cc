@@ -2,14 +2,14 @@
 
 #include <gmock/gmock.h>
 
-#include "devices/operators.h"
-#include "devices/plan_devices.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
+#include "passes/devices/operators.h"
+#include "passes/devices/plan_devices.h"
 
 namespace collage {
 namespace {

@@ -1,10 +1,10 @@
-// Random functions over the made-up operators of tests/pattern/tiny_function.h: branching, tuples,
+// Random functions over the made-up operators of tests/ir/tiny_function.h: branching, tuples,
 // projections, views, residuals, shared constants, several results.
 #pragma once
 
 #include <random>
 
-#include "pattern/tiny_function.h"
+#include "ir/tiny_function.h"
 
 namespace collage {
 

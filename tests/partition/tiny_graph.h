@@ -1,11 +1,11 @@
-// A tiny function (tests/pattern/tiny_function.h) with its dataflow graph.
+// A tiny function (tests/ir/tiny_function.h) with its dataflow graph.
 //
 //   TinyGraph g("x; a = conv(x, c1); b = relu(a); return b");
 //   g.names(candidate.sub_graph.inside())   ->  "a b"
 #pragma once
 
+#include "ir/tiny_function.h"
 #include "partition/dataflow_graph.h"
-#include "pattern/tiny_function.h"
 
 namespace collage {
 

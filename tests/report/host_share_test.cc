@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "targets/backends.h"
+#include "backend/targets/backends.h"
 
 namespace collage {
 namespace {

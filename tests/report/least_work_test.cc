@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cover/costing.h"
+#include "choose/costing.h"
 #include "ir/text_parser.h"
 #include "ops/registry.h"
 

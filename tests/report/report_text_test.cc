@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "backend/targets/backends.h"
 #include "compiler/compile.h"
 #include "ir/text_parser.h"
 #include "report/read_report.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
+#include "backend/targets/backends.h"
 #include "ir/text_parser.h"
 #include "report/report.h"
-#include "targets/backends.h"
 
 namespace collage {
 namespace {

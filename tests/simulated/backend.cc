@@ -8,10 +8,10 @@
 #include <string>
 
 #include "backend/plugin.h"
+#include "backend/reference/kernels/interpreted_kernel.h"
 #include "base/stopwatch.h"
 #include "ir/visitor.h"
 #include "ir/work.h"
-#include "kernels/reference/interpreted_kernel.h"
 #include "partition/rules/host.h"
 #include "simulated/memory.h"
 

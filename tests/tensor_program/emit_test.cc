@@ -1,6 +1,6 @@
 // emit: the programs of functions of operators, as text, and their values against the interpreter
 // over every operator's cases.
-#include "tensor_program/emit.h"
+#include "tensor_program/emit/emit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include "ops/registry.h"
 #include "tensor_program/accesses.h"
 #include "tensor_program/call.h"
-#include "tensor_program/emitter.h"
+#include "tensor_program/emit/emitter.h"
 #include "tensor_program/evaluate.h"
 #include "tensor_program/external.h"
 #include "tensor_program/program_text.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/registry.h"
-#include "tensor_program/emit.h"
+#include "tensor_program/emit/emit.h"
 #include "tensor_program/evaluate.h"
 #include "tensor_program/generalise.h"
 #include "tensor_program/parsing.h"

@@ -8,7 +8,7 @@
 #include "ir/op.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
-#include "tensor_program/emit.h"
+#include "tensor_program/emit/emit.h"
 #include "tensor_program/evaluate.h"
 #include "tensor_program/parsing.h"
 #include "tensor_program/program_text.h"

@@ -33,6 +33,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "backend/targets/backends.h"
+#include "backend/targets/targets.h"
 #include "case_file.h"
 #include "compiler/compile.h"
 #include "compiler/listed_partition.h"
@@ -42,10 +44,8 @@
 #include "ops/interpreter.h"
 #include "passes/inline_functions.h"
 #include "passes/passes.h"
-#include "targets/backends.h"
-#include "targets/targets.h"
 #include "tensor_program/call.h"
-#include "tensor_program/emit.h"
+#include "tensor_program/emit/emit.h"
 #include "tensor_program/module_programs.h"
 #include "test_paths.h"
 #include "verify/comparison.h"

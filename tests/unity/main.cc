@@ -4,8 +4,8 @@
 
 #include <string_view>
 
+#include "backend/targets/backends.h"
 #include "measure/worker_loop.h"
-#include "targets/backends.h"
 #include "unity/external_functions.h"
 
 int main(int argc, char** argv) {

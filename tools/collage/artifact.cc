@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "backend/targets/backends.h"
+#include "backend/targets/plugins.h"
 #include "base/resident_memory.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
+#include "choose/cover_timing.h"
 #include "report/report.h"
 #include "report/save_program.h"
-#include "select/cover_timing.h"
-#include "targets/backends.h"
-#include "targets/plugins.h"
 
 namespace collage::tool {
 

@@ -10,8 +10,8 @@
 #include "base/statistics.h"
 #include "base/stopwatch.h"
 #include "bench.h"
+#include "choose/cover_timing.h"
 #include "report/model_reference.h"
-#include "select/cover_timing.h"
 
 namespace collage::tool {
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "artifact.h"
+#include "artifact/library/library.h"
 #include "artifact/signature.h"
 #include "dynamic_model.h"
-#include "emit/library.h"
 #include "ir/text_printer.h"
 #include "report/report.h"
 #include "report/save_program.h"

@@ -10,10 +10,10 @@
 #include <fstream>
 #include <iostream>
 
+#include "backend/targets/backends.h"
 #include "base/files.h"
 #include "cost/database_tools.h"
 #include "options.h"
-#include "targets/backends.h"
 
 namespace collage::tool {
 

@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "artifact.h"
+#include "backend/targets/plugins.h"
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
 #include "runtime/npy.h"
-#include "targets/plugins.h"
 #include "verify/comparison.h"
 
 namespace collage::tool {

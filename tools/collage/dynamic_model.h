@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bucketing/states.h"
+#include "artifact/bucketing/states.h"
 #include "expectation.h"
 #include "options.h"
 #include "progress_line.h"

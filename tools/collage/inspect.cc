@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "backend/targets/plugins.h"
 #include "dynamic_model.h"
 #include "options.h"
 #include "report/inspection.h"
-#include "targets/plugins.h"
 
 namespace collage::tool {
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "artifact.h"
+#include "backend/targets/plugins.h"
 #include "base/files.h"
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -19,7 +20,6 @@
 #include "progress_line.h"
 #include "report/host_share.h"
 #include "runtime/npy.h"
-#include "targets/plugins.h"
 #include "verify/synthetic.h"
 
 namespace collage::tool {

@@ -7,16 +7,16 @@
 
 #include <fmt/format.h>
 
+#include "backend/targets/backends.h"
+#include "backend/targets/plugins.h"
+#include "choose/light_cover.h"
 #include "compiler/mock_partition.h"
 #include "compiler/tuning_passes.h"
-#include "cover/light_cover.h"
-#include "devices/plan_devices.h"
 #include "ir/text_printer.h"
 #include "options.h"
 #include "partition/by_device.h"
+#include "passes/devices/plan_devices.h"
 #include "report/report.h"
-#include "targets/backends.h"
-#include "targets/plugins.h"
 #include "tensor_program/module_programs.h"
 
 namespace collage::tool {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "artifact.h"
+#include "backend/targets/backends.h"
 #include "base/resident_memory.h"
 #include "compiler/mock_partition.h"
 #include "report/layers.h"
 #include "report/read_report.h"
-#include "targets/backends.h"
 
 namespace collage::tool {
 

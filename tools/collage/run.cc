@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "artifact.h"
+#include "choose/cover_timing.h"
 #include "dynamic_model.h"
 #include "options.h"
 #include "report/report.h"
-#include "select/cover_timing.h"
 #include "specialised.h"
 
 namespace collage::tool {

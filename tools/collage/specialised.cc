@@ -10,18 +10,18 @@
 
 #include "artifact.h"
 #include "artifact/specialisations.h"
+#include "backend/targets/backends.h"
+#include "backend/targets/plugins.h"
 #include "base/interrupt.h"
 #include "base/statistics.h"
 #include "base/stopwatch.h"
+#include "choose/cover_timing.h"
 #include "dynamic/dynamic_program.h"
 #include "dynamic_model.h"
 #include "frontend/onnx/importer.h"
 #include "ops/random_inputs.h"
 #include "progress_line.h"
 #include "runtime/executor.h"
-#include "select/cover_timing.h"
-#include "targets/backends.h"
-#include "targets/plugins.h"
 
 namespace collage::tool {
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "backend/targets/backends.h"
+#include "backend/targets/plugins.h"
 #include "options.h"
-#include "targets/backends.h"
-#include "targets/plugins.h"
 
 namespace collage::tool {
 

@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "artifact.h"
+#include "choose/layerwise.h"
 #include "dynamic_model.h"
 #include "expectation.h"
 #include "options.h"
 #include "report/model_reference.h"
 #include "report/report.h"
-#include "select/layerwise.h"
 #include "verify/reference_check.h"
 
 namespace collage::tool {

@@ -1,9 +1,9 @@
 // collage worker: measures candidates for a parent process (see measure/worker.h). Not for people.
 
+#include "backend/targets/backends.h"
+#include "backend/targets/plugins.h"
 #include "measure/worker_loop.h"
 #include "options.h"
-#include "targets/backends.h"
-#include "targets/plugins.h"
 
 namespace collage::tool {
 

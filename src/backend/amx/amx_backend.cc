@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "backend/amx/attention_rule.h"
+#include "backend/amx/kernels/attention_kernel.h"
+#include "backend/amx/kernels/loaders.h"
+#include "backend/amx/kernels/tiles.h"
 #include "backend/amx/peak.h"
 #include "backend/amx/read_attention.h"
 #include "backend/contraction/contraction_offer.h"
+#include "backend/contraction/kernels/processor.h"
 #include "backend/fingerprint.h"
 #include "ir/visitor.h"
-#include "kernels/amx/attention_kernel.h"
-#include "kernels/amx/loaders.h"
-#include "kernels/amx/tiles.h"
-#include "kernels/contraction/processor.h"
 #include "partition/rules/union_rule.h"
 
 namespace collage {

@@ -1,7 +1,7 @@
 #include "backend/amx/peak.h"
 
-#include "kernels/amx/instructions.h"
-#include "kernels/amx/tiles.h"
+#include "backend/amx/kernels/instructions.h"
+#include "backend/amx/kernels/tiles.h"
 
 namespace collage::amx {
 

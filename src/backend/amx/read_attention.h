@@ -1,11 +1,11 @@
-// Functions as attention (kernels/amx/attention.h).
+// Functions as attention (backend/amx/kernels/attention.h).
 #pragma once
 
 #include <functional>
 
+#include "backend/amx/kernels/attention.h"
 #include "base/result.h"
 #include "ir/expr.h"
-#include "kernels/amx/attention.h"
 
 namespace collage::amx {
 

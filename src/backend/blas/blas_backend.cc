@@ -2,14 +2,14 @@
 
 #include <omp.h>
 
+#include "backend/blas/kernels/loaders.h"
+#include "backend/blas/kernels/openblas.h"
+#include "backend/blas/kernels/product_kernel.h"
 #include "backend/blas/labels.h"
 #include "backend/fingerprint.h"
 #include "backend/gemm/read_product.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
-#include "kernels/blas/loaders.h"
-#include "kernels/blas/openblas.h"
-#include "kernels/blas/product_kernel.h"
 #include "partition/rules/anchor_epilogue.h"
 
 namespace collage {

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/blas/openblas.h"
-#include "kernels/blas/team_turn.h"
+#include "backend/blas/kernels/openblas.h"
+#include "backend/blas/kernels/team_turn.h"
 #include "tensor_program/external.h"
 
 namespace collage::blas {

@@ -2,11 +2,11 @@
 
 #include <limits>
 
+#include "backend/contraction/kernels/contraction_kernel.h"
 #include "backend/contraction/read_contraction.h"
 #include "backend/contraction/read_step.h"
 #include "base/integers.h"
 #include "ir/op.h"
-#include "kernels/contraction/contraction_kernel.h"
 #include "partition/rules/anchor_epilogue.h"
 #include "partition/rules/anchor_union.h"
 #include "partition/rules/union_rule.h"

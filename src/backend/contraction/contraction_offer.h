@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/contraction/kernels/micro_kernel.h"
+#include "backend/contraction/kernels/parts.h"
 #include "backend/variant.h"
-#include "kernels/contraction/micro_kernel.h"
-#include "kernels/contraction/parts.h"
 #include "partition/rules/rule.h"
 #include "runtime/kernel.h"
 

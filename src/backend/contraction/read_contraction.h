@@ -1,12 +1,12 @@
-// Functions as contractions (kernels/contraction/contraction.h), and which calls can be parts of
-// one.
+// Functions as contractions (backend/contraction/kernels/contraction.h), and which calls can be
+// parts of one.
 #pragma once
 
 #include <cstddef>
 #include <optional>
 
+#include "backend/contraction/kernels/contraction.h"
 #include "ir/expr.h"
-#include "kernels/contraction/contraction.h"
 
 namespace collage::contraction {
 

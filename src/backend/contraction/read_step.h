@@ -1,12 +1,12 @@
-// Calls as steps after a product or convolution (kernels/contraction/epilogue.h).
+// Calls as steps after a product or convolution (backend/contraction/kernels/epilogue.h).
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <vector>
 
+#include "backend/contraction/kernels/epilogue.h"
 #include "ir/expr.h"
-#include "kernels/contraction/epilogue.h"
 
 namespace collage::contraction {
 

@@ -5,8 +5,8 @@
 // Rows of A over one and the same B are merged into one large matrix.
 #pragma once
 
+#include "backend/gemm/kernels/product.h"
 #include "ir/expr.h"
-#include "kernels/gemm/product.h"
 
 namespace collage::gemm {
 

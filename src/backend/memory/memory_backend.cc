@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "backend/fingerprint.h"
+#include "backend/memory/kernels/loaders.h"
+#include "backend/memory/kernels/pieces_kernel.h"
 #include "backend/memory/pieces.h"
 #include "backend/memory/pieces_rule.h"
 #include "ir/visitor.h"
-#include "kernels/memory/loaders.h"
-#include "kernels/memory/pieces_kernel.h"
 
 namespace collage {
 namespace memory {

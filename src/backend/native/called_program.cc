@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "backend/native/array_size.h"
-#include "backend/native/collapse.h"
+#include "backend/native/codegen/array_size.h"
+#include "backend/native/integers/real_products.h"
 #include "backend/native/kernel_group.h"
-#include "backend/native/real_products.h"
+#include "backend/native/stages/collapse.h"
 #include "ir/visitor.h"
 #include "tensor_program/accesses.h"
 #include "tensor_program/call.h"
-#include "tensor_program/emit.h"
+#include "tensor_program/emit/emit.h"
 #include "tensor_program/magnitude.h"
 #include "tensor_program/pattern_kind.h"
 

@@ -1,6 +1,6 @@
 // Calls of tensor programs as kernels. A call alone is its program as it stands, with the schedule
 // it brings or, where it brings none, a plain one. With other operators, or other such calls, it is
-// emitted as one program of all their stages (tensor_program/emit.h), which the schedules of
+// emitted as one program of all their stages (tensor_program/emit/emit.h), which the schedules of
 // stage_schedule.h are for; so is a call alone that brings no schedule, and for a schedule search
 // what operators without a template compute. Every index of what users wrote is proven to stay
 // inside its array, in what is emitted anew, and no loop runs past one.
@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "ir/expr.h"
-#include "tensor_program/emitter.h"
+#include "tensor_program/emit/emitter.h"
 #include "tensor_program/program.h"
 
 namespace collage::native {

@@ -4,7 +4,7 @@
 // translated.
 #pragma once
 
-#include "backend/native/built_kernel.h"
+#include "backend/native/codegen/built_kernel.h"
 #include "backend/variant.h"
 
 namespace collage::native {

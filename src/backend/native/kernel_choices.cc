@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "backend/native/called_program.h"
-#include "backend/native/collapse.h"
-#include "backend/native/conv_blocking.h"
-#include "backend/native/conv_weights.h"
-#include "backend/native/vector_width.h"
+#include "backend/native/codegen/vector_width.h"
+#include "backend/native/stages/collapse.h"
+#include "backend/native/templates/conv_blocking.h"
+#include "backend/native/templates/conv_weights.h"
 #include "ir/visitor.h"
 
 namespace collage::native {

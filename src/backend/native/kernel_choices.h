@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "backend/native/conv_schedules.h"
-#include "backend/native/depthwise_template.h"
 #include "backend/native/kernel_group.h"
-#include "backend/native/upsampled_conv_template.h"
-#include "backend/native/winograd_template.h"
+#include "backend/native/templates/conv_schedules.h"
+#include "backend/native/templates/depthwise_template.h"
+#include "backend/native/templates/upsampled_conv_template.h"
+#include "backend/native/templates/winograd_template.h"
 #include "backend/variant.h"
 
 namespace collage::native {

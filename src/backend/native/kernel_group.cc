@@ -5,14 +5,14 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "backend/native/array_size.h"
-#include "backend/native/depthwise_template.h"
-#include "backend/native/real_products.h"
+#include "backend/native/codegen/array_size.h"
+#include "backend/native/integers/real_products.h"
+#include "backend/native/templates/depthwise_template.h"
 #include "ir/visitor.h"
 #include "ops/quantised.h"
 #include "ops/resize.h"
 #include "tensor_program/call.h"
-#include "tensor_program/emitter.h"
+#include "tensor_program/emit/emitter.h"
 
 namespace collage::native {
 namespace {

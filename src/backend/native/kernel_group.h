@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "backend/native/attention_template.h"
-#include "backend/native/conv_problem.h"
-#include "backend/native/matmul_template.h"
+#include "backend/native/templates/attention_template.h"
+#include "backend/native/templates/conv_problem.h"
+#include "backend/native/templates/matmul_template.h"
 #include "ir/expr.h"
 
 namespace collage::native {

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "backend/native/called_program.h"
-#include "backend/native/integer_products.h"
+#include "backend/native/integers/integer_products.h"
+#include "backend/native/integers/real_products.h"
 #include "backend/native/kernel_choices.h"
-#include "backend/native/real_products.h"
-#include "backend/native/stage_choices.h"
+#include "backend/native/stages/stage_choices.h"
 #include "ir/visitor.h"
 
 namespace collage::native {

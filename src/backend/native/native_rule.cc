@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "tensor_program/call.h"
-#include "tensor_program/emitter.h"
+#include "tensor_program/emit/emitter.h"
 #include "tensor_program/pattern_kind.h"
 
 namespace collage::native {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "backend/onednn/composite.h"
+#include "backend/onednn/kernels/program.h"
 #include "backend/onednn/layouts.h"
-#include "kernels/onednn/program.h"
 
 namespace collage::onednn {
 

@@ -16,8 +16,8 @@
 #include <optional>
 #include <vector>
 
+#include "backend/onednn/kernels/library.h"
 #include "ir/expr.h"
-#include "kernels/onednn/library.h"
 
 namespace collage::onednn {
 

@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "backend/onednn/implementation.h"
+#include "backend/onednn/kernels/split.h"
 #include "backend/onednn/quantised.h"
-#include "kernels/onednn/split.h"
 #include "ops/window.h"
 
 namespace collage::onednn {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "backend/onednn/kernels/library.h"
 #include "backend/onednn/layouts.h"
-#include "kernels/onednn/library.h"
 #include "tensor_program/external.h"
 
 namespace collage::onednn {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "kernels/onednn/library.h"
+#include "backend/onednn/kernels/library.h"
 #include "runtime/encoding.h"
 
 namespace collage::onednn {

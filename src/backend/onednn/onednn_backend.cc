@@ -5,10 +5,10 @@
 #include "backend/fingerprint.h"
 #include "backend/lost_nan.h"
 #include "backend/onednn/implementation.h"
+#include "backend/onednn/kernels/loaders.h"
 #include "backend/onednn/labels.h"
 #include "backend/onednn/patterns.h"
 #include "ir/op.h"
-#include "kernels/onednn/loaders.h"
 #include "runtime/thread_team.h"
 
 namespace collage {

@@ -7,9 +7,9 @@
 // Products of two computed tensors are batched; with many rows it can pay to pack the right operand
 // first (`repacked`).
 #include "backend/onednn/implementation.h"
+#include "backend/onednn/kernels/split.h"
 #include "backend/onednn/quantised.h"
 #include "ir/op.h"
-#include "kernels/onednn/split.h"
 
 namespace collage::onednn {
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "backend/onednn/composite.h"
-#include "kernels/onednn/program.h"
+#include "backend/onednn/kernels/program.h"
 
 namespace collage::onednn {
 

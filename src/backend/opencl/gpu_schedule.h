@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/native/translate.h"
+#include "backend/native/codegen/translate.h"
 
 namespace collage::opencl {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "backend/native/collapse.h"
+#include "backend/native/integers/real_limits.h"
 #include "backend/native/kernel_group.h"
-#include "backend/native/real_limits.h"
+#include "backend/native/stages/collapse.h"
 #include "backend/opencl/lookup.h"
 #include "backend/opencl/packed_constants.h"
 #include "backend/opencl/prepare.h"

@@ -2,7 +2,7 @@
 // end reads the last element, where the reference reports an error: a device cannot.
 #pragma once
 
-#include "tensor_program/emitter.h"
+#include "tensor_program/emit/emitter.h"
 
 namespace collage::opencl {
 

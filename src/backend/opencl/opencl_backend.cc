@@ -5,19 +5,19 @@
 
 #include "backend/fingerprint.h"
 #include "backend/gemm/read_product.h"
-#include "backend/native/code_cache.h"
-#include "backend/native/halide_guard.h"
-#include "backend/native/kernel_arguments.h"
+#include "backend/native/codegen/code_cache.h"
+#include "backend/native/codegen/halide_guard.h"
+#include "backend/native/codegen/kernel_arguments.h"
+#include "backend/native/codegen/linker.h"
+#include "backend/native/integers/real_products.h"
 #include "backend/native/kernel_group.h"
-#include "backend/native/linker.h"
 #include "backend/native/native_rule.h"
-#include "backend/native/real_products.h"
 #include "backend/opencl/kernel_builder.h"
+#include "backend/opencl/kernels/clblast_kernel.h"
+#include "backend/opencl/kernels/loaders.h"
+#include "backend/opencl/kernels/opencl_kernel.h"
+#include "backend/opencl/kernels/runtime_hooks.h"
 #include "ir/visitor.h"
-#include "kernels/opencl/clblast_kernel.h"
-#include "kernels/opencl/loaders.h"
-#include "kernels/opencl/opencl_kernel.h"
-#include "kernels/opencl/runtime_hooks.h"
 
 namespace collage {
 namespace opencl {

@@ -5,9 +5,9 @@
 #include <openvino/openvino.hpp>
 #include <vector>
 
+#include "backend/openvino/kernels/openvino_kernel.h"
 #include "base/result.h"
 #include "ir/expr.h"
-#include "kernels/openvino/openvino_kernel.h"
 
 namespace collage::openvino {
 

@@ -1,9 +1,9 @@
 #include "backend/reference/reference.h"
 
 #include "backend/fingerprint.h"
-#include "kernels/reference/convert.h"
-#include "kernels/reference/interpreted_kernel.h"
-#include "kernels/reference/loaders.h"
+#include "backend/reference/kernels/convert.h"
+#include "backend/reference/kernels/interpreted_kernel.h"
+#include "backend/reference/kernels/loaders.h"
 #include "partition/rules/host.h"
 
 namespace collage {

@@ -4,8 +4,8 @@
 
 #include <functional>
 
+#include "ir/matcher.h"
 #include "partition/rules/rule.h"
-#include "pattern/matcher.h"
 
 namespace collage {
 

@@ -7,7 +7,7 @@
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "partition/rules/pattern_table.h"
-#include "tensor_program/emitter.h"
+#include "tensor_program/emit/emitter.h"
 
 namespace {
 

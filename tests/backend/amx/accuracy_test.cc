@@ -6,7 +6,7 @@
 #include <random>
 
 #include "backend/contraction/check.h"
-#include "targets/backends.h"
+#include "backend/targets/backends.h"
 
 namespace collage::testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backend/amx/amx_backend.h"
-#include "kernels/contraction/processor.h"
+#include "backend/contraction/kernels/processor.h"
 #include "ops/registry.h"
 #include "partition/rules/rule.h"
 

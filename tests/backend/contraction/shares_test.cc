@@ -1,5 +1,5 @@
 // Pieces that threads share out: each is done once, by somebody.
-#include "kernels/contraction/shares.h"
+#include "backend/contraction/kernels/shares.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // The software model of the instructions: what it must share with the processor beside the results
 // that the other tests hold it to, and, where the processor has the instructions, every bit.
 #include "backend/contraction/check.h"
+#include "backend/contraction/kernels/processor.h"
 #include "backend/contraction/software/tile_model.h"
 #include "backend/contraction/software/vector_model.h"
-#include "kernels/contraction/processor.h"
 
 namespace collage::testing {
 namespace {

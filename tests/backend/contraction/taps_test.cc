@@ -1,5 +1,5 @@
 // Which pixels the taps read, against the definitions of the convolutions.
-#include "kernels/contraction/taps.h"
+#include "backend/contraction/kernels/taps.h"
 
 #include <gtest/gtest.h>
 

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "backend/check.h"
+#include "backend/native/codegen/vector_width.h"
 #include "backend/native/native_backend.h"
-#include "backend/native/vector_width.h"
 #include "backend/offer.h"
 #include "ops/half.h"
 #include "ops/interpreter.h"

@@ -1,7 +1,7 @@
 // Functions that differ in values of constants alone share code, unless the code follows from them.
 #include <gtest/gtest.h>
 
-#include "backend/native/code_cache.h"
+#include "backend/native/codegen/code_cache.h"
 #include "backend/native/native_backend.h"
 #include "check.h"
 

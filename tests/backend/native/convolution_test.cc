@@ -1,7 +1,7 @@
 // Convolutions, alone and with prologues and epilogues, in every layout offered; what register
 // tiles schedules have.
-#include "backend/native/conv_schedules.h"
-#include "backend/native/register_tile.h"
+#include "backend/native/templates/conv_schedules.h"
+#include "backend/native/templates/register_tile.h"
 #include "check.h"
 
 namespace collage::native {

@@ -1,6 +1,6 @@
 // Sums of products by instructions: how a program is rewritten for one, and that compiled code has
 // it.
-#include "backend/native/dot_products.h"
+#include "backend/native/integers/dot_products.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,7 @@
 
 #include "backend/native/called_program.h"
 #include "backend/native/kernel_builder.h"
-#include "backend/native/stage_schedule.h"
+#include "backend/native/stages/stage_schedule.h"
 #include "base/files.h"
 #include "check.h"
 #include "tensor_program/evaluate.h"

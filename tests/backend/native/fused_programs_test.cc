@@ -5,7 +5,7 @@
 
 #include "backend/native/called_program.h"
 #include "backend/native/native_rule.h"
-#include "backend/native/stage_schedule.h"
+#include "backend/native/stages/stage_schedule.h"
 #include "check.h"
 #include "ir/op.h"
 #include "tensor_program/call.h"

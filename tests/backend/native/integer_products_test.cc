@@ -1,6 +1,6 @@
 // Products of real numbers as products of 16-bit integers: they round as they say, sums do not
 // overflow, and rows with what is no number give none.
-#include "backend/native/integer_products.h"
+#include "backend/native/integers/integer_products.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "backend/check.h"
 #include "backend/native/called_program.h"
-#include "backend/native/dot_products.h"
+#include "backend/native/integers/dot_products.h"
 #include "backend/native/native_backend.h"
 #include "check.h"
 

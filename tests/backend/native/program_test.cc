@@ -2,7 +2,7 @@
 // print, parse and compute like any other program.
 #include <gmock/gmock.h>
 
-#include "backend/native/generic_schedule.h"
+#include "backend/native/stages/generic_schedule.h"
 #include "check.h"
 #include "ops/interpreter.h"
 #include "tensor_program/evaluate.h"

@@ -1,5 +1,5 @@
 // Pairs of groups of weights: nothing is lost, and no sum leaves 16 bits.
-#include "backend/native/quad_pairs.h"
+#include "backend/native/integers/quad_pairs.h"
 
 #include <gtest/gtest.h>
 

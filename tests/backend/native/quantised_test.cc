@@ -9,12 +9,12 @@
 #include <limits>
 
 #include "backend/check.h"
-#include "backend/native/dot_products.h"
-#include "backend/native/generic_schedule.h"
+#include "backend/native/codegen/vector_width.h"
+#include "backend/native/integers/dot_products.h"
 #include "backend/native/kernel_group.h"
 #include "backend/native/kernel_variants.h"
 #include "backend/native/native_backend.h"
-#include "backend/native/vector_width.h"
+#include "backend/native/stages/generic_schedule.h"
 #include "check.h"
 #include "ops/interpreter.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "kernels/native/runtime_hooks.h"
+#include "backend/native/kernels/runtime_hooks.h"
 
 namespace collage::native {
 namespace {

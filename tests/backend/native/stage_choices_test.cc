@@ -1,6 +1,6 @@
 // Schedules of what has no template: their text, the space a search draws from, and that every one
 // of it computes the same.
-#include "backend/native/stage_choices.h"
+#include "backend/native/stages/stage_choices.h"
 
 #include <gmock/gmock.h>
 

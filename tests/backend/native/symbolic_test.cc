@@ -5,9 +5,9 @@
 #include <functional>
 #include <set>
 
-#include "backend/native/code_cache.h"
+#include "backend/native/codegen/code_cache.h"
 #include "backend/native/native_backend.h"
-#include "backend/native/symbolic_kernel.h"
+#include "backend/native/symbolic/symbolic_kernel.h"
 #include "check.h"
 #include "tensor_program/program_text.h"
 

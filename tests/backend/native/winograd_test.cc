@@ -1,8 +1,8 @@
 // Winograd: its matrices, its shared transforms, and the variants it adds over a matrix of shapes.
 #include <random>
 
-#include "backend/native/cook_toom.h"
 #include "backend/native/native_backend.h"
+#include "backend/native/templates/cook_toom.h"
 #include "check.h"
 
 namespace collage::native {

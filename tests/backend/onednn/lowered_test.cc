@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "backend/onednn/check.h"
+#include "backend/onednn/kernels/split.h"
 #include "backend/onednn/layouts.h"
 #include "backend/onednn/onednn_backend.h"
-#include "kernels/onednn/split.h"
 #include "ops/half.h"
 
 namespace collage::testing {

@@ -7,9 +7,9 @@
 #include <sstream>
 
 #include "backend/check.h"
+#include "backend/targets/backends.h"
+#include "backend/targets/plugins.h"
 #include "ops/cases.h"
-#include "targets/backends.h"
-#include "targets/plugins.h"
 
 namespace collage {
 namespace {

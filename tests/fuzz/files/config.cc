@@ -7,14 +7,13 @@
 #include <filesystem>
 #include <sstream>
 
+#include "backend/targets/backends.h"
+#include "backend/targets/targets.h"
 #include "case_file.h"
-#include "measure/task.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_json.h"
 #include "fuzz/mutate_text.h"
 #include "measure/task.h"
-#include "targets/backends.h"
-#include "targets/targets.h"
 #include "test_paths.h"
 
 namespace collage::fuzz {

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "backend/targets/backends.h"
+#include "choose/in_situ_ratio.h"
 #include "cost/database_tools.h"
 #include "cost/measured_costs.h"
 #include "cost/row_values.h"
@@ -16,8 +18,6 @@
 #include "fuzz/mutate_text.h"
 #include "ir/text_parser.h"
 #include "measure/task.h"
-#include "select/in_situ_ratio.h"
-#include "targets/backends.h"
 
 namespace collage::fuzz {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "artifact/manifest.h"
 #include "backend/backend.h"
+#include "backend/targets/backends.h"
 #include "base/integers.h"
 #include "ir/text_parser.h"
 #include "runtime/thread_team.h"
-#include "targets/backends.h"
 
 namespace collage::fuzz {
 namespace {

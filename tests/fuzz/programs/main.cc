@@ -3,8 +3,8 @@
 
 #include <string_view>
 
+#include "backend/targets/backends.h"
 #include "measure/worker_loop.h"
-#include "targets/backends.h"
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string_view(argv[1]) == "worker") {

@@ -1,6 +1,6 @@
 #include "fuzz/programs/seeds.h"
 
-#include "frontend_onnx/model_builder.h"
+#include "frontend/onnx/model_builder.h"
 #include "ops/random_inputs.h"
 
 namespace collage::fuzz {

@@ -12,7 +12,7 @@
 #include "artifact/artifact_file.h"
 #include "artifact/damage.h"
 #include "base/files.h"
-#include "frontend_onnx/model_builder.h"
+#include "frontend/onnx/model_builder.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/mutate_artifact.h"
 

@@ -3,7 +3,7 @@
     python tests/ops/independent/independent_test.py [OPERATOR...]
 
 The program write_cases, beside COLLAGE_BIN, writes the cases. The reference backend gives the interpreter's values bit for bit
-(tests/backend_reference). Prints "N passed, M failed" and what went wrong.
+(tests/backend/reference). Prints "N passed, M failed" and what went wrong.
 """
 
 import json

@@ -1,5 +1,5 @@
-// In place of src/kernels/contraction/processor.cc: the software model is always there.
-#include "kernels/contraction/processor.h"
+// In place of src/backend/contraction/kernels/processor.cc: the software model is always there.
+#include "backend/contraction/kernels/processor.h"
 
 namespace collage::contraction {
 

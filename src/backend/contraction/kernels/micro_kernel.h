@@ -1,0 +1,42 @@
+// What a backend brings to the kernels of this folder: a micro-kernel, which multiplies packed
+// operands block by block with the backend's own instructions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "backend/contraction/kernels/parts.h"
+#include "backend/contraction/kernels/tile.h"
+
+namespace collage::contraction {
+
+/// One block of a result: up to two tiles down and two across.
+struct Block {
+  const uint16_t* a[2];  ///< the first row of each tile of rows
+  int64_t a_row_bytes;   ///< from row to row; the parts of a row lie side by side, 64 bytes each
+  const int32_t* steps;  ///< bytes from a[i] to what each step reads
+  int64_t step_count;
+  const uint16_t* b;  ///< for each step: the tiles across of part 0, of part 1, ...
+  float* c;           ///< rows of 32 elements, tile after tile: overwritten
+  /// What is wanted next: so many lines (64 bytes) of it are fetched in each step, into the core's
+  /// larger cache.
+  const char* next = nullptr;
+  int64_t next_lines = 0;
+};
+
+class MicroKernel {
+ public:
+  virtual ~MicroKernel() = default;
+
+  /// The loader of saved kernels that multiply with it.
+  virtual const char* loader() const = 0;
+  /// Whether operands in such parts can be multiplied.
+  virtual bool multiplies(const Parts& parts) const = 0;
+  /// Calls `products`, in which alone the calling thread multiplies.
+  virtual void with_registers(const std::function<void()>& products) const { products(); }
+  /// c = A · B.
+  virtual void multiply(const Block& block, Parts parts, int tiles_down,
+                        int tiles_across) const = 0;
+};
+
+}  // namespace collage::contraction

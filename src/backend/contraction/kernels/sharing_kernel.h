@@ -1,0 +1,32 @@
+// A kernel of code that runs never change, packed weights among it, and of shares of its own: twins
+// have the code in common and run at once.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "backend/contraction/kernels/shares.h"
+#include "runtime/kernel.h"
+
+namespace collage::contraction {
+
+template <typename Code>
+class SharingKernel : public Kernel {
+ public:
+  explicit SharingKernel(std::shared_ptr<const Code> code)
+      : code_(std::move(code)), shares_(code_->threads()) {}
+
+  Status run(const KernelArgs& args) override { return code_->run(args, shares_); }
+  size_t workspace_bytes() const override { return code_->workspace_bytes(); }
+  size_t constant_bytes() const override { return code_->constant_bytes(); }
+  Result<std::shared_ptr<Kernel>> twin() const override {
+    return std::shared_ptr<Kernel>(std::make_shared<SharingKernel>(code_));
+  }
+  Result<SavedKernel> save() const override { return code_->save(); }
+
+ private:
+  std::shared_ptr<const Code> code_;
+  Shares shares_;  ///< of what the threads of one run do
+};
+
+}  // namespace collage::contraction

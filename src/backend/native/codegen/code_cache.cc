@@ -1,0 +1,128 @@
+#include "backend/native/codegen/code_cache.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "backend/native/codegen/halide_guard.h"
+#include "backend/native/codegen/linker.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/log.h"
+
+namespace collage::native {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kHashDigits = 64;
+
+std::atomic<int64_t> compiled{0};
+
+/// Halide prefetches past the second-level cache (`prefetchnta`): what is evicted from the first
+/// would be read from memory again.
+std::string prefetching_into_caches(std::string assembly) {
+  constexpr std::string_view past = "prefetchnta", into = "prefetcht0";
+  for (size_t at = 0; (at = assembly.find(past, at)) != std::string::npos; at += into.size())
+    assembly.replace(at, past.size(), into);
+  return assembly;
+}
+
+/// Where writing to a file fails, LLVM ends the process: it is given files in memory alone.
+Status compile_object(const CodePlatform& platform, BuiltPipeline built, const MemoryFile& object) {
+  Halide::Target target = platform.target.with_feature(Halide::Target::NoRuntime)
+                              .with_feature(Halide::Target::NoBoundsQuery);
+  if (!built.checked) target.set_feature(Halide::Target::NoAsserts);
+  if (built.strict) target.set_feature(Halide::Target::StrictFloat);
+  if (!built.prefetches) {
+    built.pipeline.compile_to_object(object.path(), built.inputs, kSymbol, target);
+    return {};
+  }
+  const MemoryFile assembly = TRY(kernel_file());
+  built.pipeline.compile_to_assembly(assembly.path(), built.inputs, kSymbol, target);
+  const std::string text = prefetching_into_caches(TRY(assembly.content()));
+  return assemble(TRY(MemoryFile::of("collage-kernel", text)), object);
+}
+
+Result<std::string> compile_library(const CodePlatform& platform,
+                                    const std::function<Result<BuiltPipeline>()>& build) {
+  const MemoryFile object = TRY(kernel_file());
+  TRY(guarded(platform.name,
+              [&]() -> Status { return compile_object(platform, TRY(build()), object); }));
+  return link_kernel(object, platform.hooks);
+}
+
+bool owned_privately(const fs::path& folder) {
+  struct stat info {};
+  return stat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+         (info.st_mode & 022) == 0;
+}
+
+std::string sealed(const std::string& library) { return library + sha256_hex(library); }
+
+/// The library inside a sealed file, or an empty string when the seal is broken.
+std::string unsealed(std::string file) {
+  if (file.size() <= kHashDigits) return {};
+  const std::string seal = file.substr(file.size() - kHashDigits);
+  file.resize(file.size() - kHashDigits);
+  return sha256_hex(file) == seal ? file : std::string();
+}
+
+struct Loaded {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<const Code>> by_key;
+};
+Loaded& loaded() {
+  static auto* instance = new Loaded;
+  return *instance;
+}
+
+}  // namespace
+
+int64_t compiled_kernels() { return compiled; }
+
+Halide::Target kernel_target() {
+  static const Halide::Target target = Halide::get_host_target();
+  return target;
+}
+
+Result<std::shared_ptr<const Code>> CodeCache::get(
+    const std::string& key, const std::function<Result<BuiltPipeline>()>& build) const {
+  {
+    std::lock_guard lock(loaded().mutex);
+    if (auto code = loaded().by_key[key].lock()) return code;
+  }
+  fs::path file;
+  std::string library;
+  if (!folder_.empty() && owned_privately(folder_)) {
+    file = fs::path(folder_) / (platform_.name + "-" + sha256_hex(key).substr(0, 40) + ".so");
+    std::error_code code;
+    if (fs::is_regular_file(file, code)) {
+      if (auto content = read_file(file); content.ok())
+        library = unsealed(std::move(content).value());
+    }
+  }
+  if (library.empty()) {
+    library = TRY(compile_library(platform_, build));
+    ++compiled;
+    if (!file.empty()) {
+      if (Status kept = write_file_atomically(file, sealed(library)); !kept.ok()) {
+        static std::once_flag once;
+        std::call_once(
+            once, [&] { log::warn("native: compiled kernels are not kept: {}", kept.message()); });
+      }
+    }
+  }
+  auto bytes = std::make_shared<const std::string>(std::move(library));
+  std::shared_ptr<const Code> code =
+      TRY(Code::load({{bytes, bytes->data()}, bytes->size()}, platform_.hooks));
+  std::lock_guard lock(loaded().mutex);
+  loaded().by_key[key] = code;
+  return code;
+}
+
+}  // namespace collage::native

@@ -1,0 +1,55 @@
+// Compiled code of kernels: a Halide pipeline becomes an object file, the linker makes a shared
+// library of it, and the library is loaded. Libraries are kept in a folder under a key that names
+// everything the code depends on; each file ends with the SHA-256 of its content, and what is
+// loaded is the very bytes that were checked.
+#pragma once
+
+#include <Halide.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/native/kernels/loaded_code.h"
+#include "base/result.h"
+
+namespace collage::native {
+
+struct BuiltPipeline {
+  Halide::Pipeline pipeline;
+  std::vector<Halide::Argument> inputs;
+  bool prefetches = false;  ///< the pipeline prefetches: into the caches of the core
+  bool checked = false;     ///< with Halide's assertions: of a program that a user wrote
+  bool strict = false;      ///< infinities and NaN are numbers like others
+};
+
+/// The instruction set kernels are compiled for: this processor's.
+Halide::Target kernel_target();
+
+/// What kernels are compiled for, and what they may ask of the process.
+struct CodePlatform {
+  std::string name = "native";  ///< files of the cache start with it
+  Halide::Target target = kernel_target();
+  const std::vector<Hook>& hooks = runtime_hooks();
+};
+
+/// How many kernels this process has compiled: neither was their code in memory nor on disk.
+int64_t compiled_kernels();
+
+class CodeCache {
+ public:
+  /// An empty folder: nothing is kept on disk.
+  explicit CodeCache(std::string folder, CodePlatform platform = {})
+      : folder_(std::move(folder)), platform_(std::move(platform)) {}
+
+  /// The code for `key`; built when there is none. `build` may throw Halide's exceptions.
+  Result<std::shared_ptr<const Code>> get(
+      const std::string& key, const std::function<Result<BuiltPipeline>()>& build) const;
+
+ private:
+  std::string folder_;
+  CodePlatform platform_;
+};
+
+}  // namespace collage::native

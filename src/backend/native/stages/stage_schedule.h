@@ -1,0 +1,17 @@
+// Writing the schedule of a program of stages: what stage_choices.h names, as the steps of
+// tensor_program/program.h.
+//
+// Sums are computed in tiles of rows and columns that fill the registers. A thread's loops never
+// run past an array (called_program.h guards them).
+#pragma once
+
+#include "backend/native/stages/stage_choices.h"
+#include "tensor_program/program.h"
+
+namespace collage::native {
+
+/// The program with its stages so planned (stage_plan.h) and scheduled.
+Result<tensor_program::Program> with_schedule(const tensor_program::Program& program,
+                                              const StageSchedule& schedule, int threads);
+
+}  // namespace collage::native

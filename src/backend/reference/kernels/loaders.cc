@@ -1,0 +1,13 @@
+#include "backend/reference/kernels/loaders.h"
+
+#include "backend/reference/kernels/convert.h"
+#include "backend/reference/kernels/interpreted_kernel.h"
+
+namespace collage::reference {
+
+void register_loaders() {
+  register_function_loader();
+  register_conversion_loader();
+}
+
+}  // namespace collage::reference

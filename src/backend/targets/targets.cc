@@ -1,0 +1,288 @@
+#include "backend/targets/targets.h"
+
+#include <algorithm>
+
+#include "backend/targets/backends.h"
+
+namespace collage {
+
+namespace {
+
+PartitionSpecPtr backend_spec(const Target& target) {
+  const Backend& backend = *find_backend(target.kind);
+  auto spec = std::make_shared<PartitionSpec>();
+  spec->name = target.kind;
+  spec->rule = backend.partition_rule(target);
+  spec->target = target;
+  spec->compiler = compiler_of(backend);
+  spec->is_host = backend.traits().is_host;
+  spec->merges = backend.traits().prefers_maximal_regions;
+  return spec;
+}
+
+// The host takes what nobody else can, so it is always there.
+void add_host(std::vector<PartitionSpecPtr>& specs) {
+  for (Backend* backend : all_backends())
+    if (backend->traits().is_host &&
+        std::none_of(specs.begin(), specs.end(), [&](const PartitionSpecPtr& spec) {
+          return spec->target.kind == backend->name();
+        }))
+      specs.push_back(backend_spec({backend->name(), {}, {}}));
+}
+
+bool is_among(const std::vector<VirtualDevice>& devices, const VirtualDevice& device) {
+  return std::find(devices.begin(), devices.end(), device) != devices.end();
+}
+
+// The target on the first of its backend's devices, where it states none.
+Result<Target> on_own_device(const Backend& backend, Target target) {
+  const std::vector<VirtualDevice> devices = backend.traits().devices;
+  if (target.device == VirtualDevice() && !devices.empty()) target.device = devices[0];
+  if (is_among(devices, target.device)) return target;
+  std::string known;
+  for (const VirtualDevice& device : devices)
+    known += (known.empty() ? "" : ", ") + device_text(device);
+  return error(ErrorCode::kUnavailable, "{} has no device {} here: it has {}", backend.name(),
+               device_text(target.device), known.empty() ? "none" : known);
+}
+
+bool is_among(const DeclaredDevices& declared, const VirtualDevice& device) {
+  return std::any_of(declared.list().begin(), declared.list().end(), [&](const auto& one) {
+    return one.kind == device.device && one.id == device.id;
+  });
+}
+
+// On which of its devices a backend is a target where no targets are named: the first, unless it
+// wants to be asked for; where devices are declared, those.
+std::vector<VirtualDevice> devices_to_use(const Backend& backend, const DeclaredDevices& declared) {
+  std::vector<VirtualDevice> result = backend.traits().devices;
+  if (declared.list().empty()) {
+    result.resize(backend.traits().by_default ? std::min<size_t>(result.size(), 1) : 0);
+    return result;
+  }
+  std::erase_if(result, [&](const VirtualDevice& device) {
+    const bool wants = backend.traits().by_default || !is_host_memory(device);
+    return !wants || !device.memory_scope.empty() || !is_among(declared, device);
+  });
+  return result;
+}
+
+// That each target is on a declared device, and each of these has a backend.
+Status check_declared(const DeclaredDevices& declared, const std::vector<Target>& targets) {
+  if (declared.list().empty()) return {};
+  for (const Target& target : targets)
+    if (!is_among(declared, target.device))
+      return usage_error("target '{}' is on {}, which --devices does not name", target.to_string(),
+                         device_text(target.device));
+  const std::vector<Backend*> backends = all_backends();
+  for (const DeclaredDevice& one : declared.list()) {
+    const VirtualDevice device{one.kind, one.id, ""};
+    if (std::none_of(backends.begin(), backends.end(), [&](const Backend* backend) {
+          return backend->available().ok() && is_among(backend->traits().devices, device);
+        }))
+      return error(ErrorCode::kUnavailable, "no backend offers the device {} here",
+                   device_text(device));
+  }
+  return {};
+}
+
+// "gpu:1", or a declared name; no backend's.
+std::optional<VirtualDevice> read_device(const std::string& text, const DeclaredDevices& devices) {
+  const bool may_be = devices.declares(text) || text.find(':') != std::string::npos;
+  if (!may_be || find_backend(text) != nullptr) return {};
+  const Result<VirtualDevice> device = devices.find(text);
+  return device ? std::optional(*device) : std::nullopt;
+}
+
+// Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
+// some too: it is the last one that the name of a backend follows, else the last. npos: none.
+template <typename IsBackend>
+size_t end_of_regex(const std::string& text, const IsBackend& is_backend) {
+  for (size_t end = text.size(); end > 0;) {
+    const size_t equals = text.rfind('=', end - 1);
+    if (equals == std::string::npos) break;
+    const size_t space = text.rfind(' ', equals);  // "-device=gpu": of an option
+    const bool option = space != std::string::npos && text[space + 1] == '-';
+    if (!option && is_backend(text.substr(equals + 1, text.find(' ', equals) - equals - 1)))
+      return equals;
+    end = equals;
+  }
+  return text.rfind('=');
+}
+
+}  // namespace
+
+Result<TargetsNamed> TargetsNamed::parse(const std::string& text, const DeclaredDevices& devices) {
+  TargetsNamed named;
+  named.text_ = text;
+  if (const auto device = read_device(text, devices)) {
+    named.device_ = *device;
+  } else {
+    named.target_ = TRY(TargetName::parse(devices.with_numbers(text)));
+    named.text_ = named.target_->text();
+  }
+  return named;
+}
+
+bool TargetsNamed::means(const Target& target) const {
+  if (target_) return target_->means(target);
+  return target.device.device == device_.device && target.device.id == device_.id;
+}
+
+Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
+                                                   const std::vector<std::string>& pin,
+                                                   const DeclaredDevices& devices,
+                                                   std::span<const PartitionSpecPtr> others) {
+  TargetConstraints constraints;
+  const auto is_known = [&](const std::string& kind) {
+    return find_backend(kind) != nullptr || read_device(kind, devices) ||
+           std::any_of(others.begin(), others.end(),
+                       [&](const PartitionSpecPtr& spec) { return spec->target.kind == kind; });
+  };
+  const auto known = [&](const std::string& text) -> Result<TargetsNamed> {
+    TargetsNamed name = TRY(TargetsNamed::parse(text, devices));
+    if (!name.kind().empty() && !is_known(name.kind()))
+      return usage_error("unknown backend '{}'", name.kind());
+    return name;
+  };
+  for (const std::string& text : exclude) {
+    // A number after the colon is a device's.
+    size_t colon = text.rfind(':');
+    if (colon != std::string::npos && text.find_first_not_of("0123456789", colon + 1) == text.npos)
+      colon = std::string::npos;
+    Exclusion exclusion{TRY(known(text.substr(0, colon)).with_context("--exclude " + text)),
+                        colon == std::string::npos ? "" : text.substr(colon + 1)};
+    if (!exclusion.op.empty() && find_op(exclusion.op) == nullptr)
+      return usage_error("--exclude {}: unknown operator '{}'", text, exclusion.op);
+    constraints.exclusions.push_back(std::move(exclusion));
+  }
+  for (const std::string& text : pin) {
+    const size_t equals = end_of_regex(text, is_known);
+    if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=TARGET", text);
+    TargetsNamed target = TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
+    Regex origin = TRY(Regex::parse(text.substr(0, equals)).with_context("--pin " + text));
+    constraints.pins.push_back({std::move(origin), std::move(target), text});
+  }
+  return constraints;
+}
+
+bool TargetConstraints::excludes(const Target& target) const {
+  return std::any_of(exclusions.begin(), exclusions.end(), [&](const Exclusion& exclusion) {
+    return exclusion.op.empty() && exclusion.target.means(target);
+  });
+}
+
+bool TargetConstraints::allows(const Target& target, const CallNode& call) const {
+  for (const Exclusion& exclusion : exclusions)
+    if (exclusion.target.means(target) &&
+        (exclusion.op.empty() || (call.op != nullptr && exclusion.op == call.op->name)))
+      return false;
+  for (const Pin& pin : pins)
+    if (!pin.target.means(target) && pin.origin.found_in(call.origin())) return false;
+  return true;
+}
+
+Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) const {
+  for (const Pin& pin : pins) {
+    std::string used;
+    for (const PartitionSpecPtr& spec : specs)
+      used += (used.empty() ? "" : ", ") + spec->target.to_string();
+    if (std::none_of(specs.begin(), specs.end(),
+                     [&](const PartitionSpecPtr& spec) { return pin.target.means(spec->target); }))
+      return usage_error("--pin {}: {} is not among the targets in use: {}", pin.text,
+                         pin.target.text(), used);
+  }
+  return {};
+}
+
+Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
+                                                     const TargetConstraints& constraints,
+                                                     const DeclaredDevices& declared) {
+  register_all();
+  std::vector<Target> targets;
+  for (const std::string& text : requested) {
+    Target target = TRY(Target::parse(declared.with_numbers(text)));
+    Backend* backend = find_backend(target.kind);
+    if (backend == nullptr) {
+      for (const MissingBackend& missing : missing_backends())
+        if (missing.name == target.kind)
+          return error(ErrorCode::kUnavailable, "target '{}' is not in this build: install {}",
+                       text, missing.remedy);
+      std::string names;
+      for (Backend* known : all_backends()) names += (names.empty() ? "" : ", ") + known->name();
+      return usage_error("unknown target '{}': this build has {}", text, names);
+    }
+    Status available = backend->available();
+    if (!available.ok())
+      return error(ErrorCode::kUnavailable, "target '{}': {}", text, available.message());
+    target = TRY(
+        on_own_device(*backend, std::move(target)).with_context(fmt::format("target '{}'", text)));
+    if (std::find(targets.begin(), targets.end(), target) == targets.end())
+      targets.push_back(std::move(target));
+  }
+  if (requested.empty())
+    for (Backend* backend : all_backends()) {
+      // A backend's library may be loaded to see whether it is available: of those in use alone.
+      const std::vector<VirtualDevice> devices = devices_to_use(*backend, declared);
+      if (devices.empty() || !backend->available().ok()) continue;
+      for (const VirtualDevice& device : devices) targets.push_back({backend->name(), {}, device});
+    }
+  TRY(check_declared(declared, targets));
+  std::erase_if(targets, [&](const Target& target) { return constraints.excludes(target); });
+  std::stable_sort(targets.begin(), targets.end(), [](const Target& a, const Target& b) {
+    Backend *x = find_backend(a.kind), *y = find_backend(b.kind);
+    if (x->traits().is_host != y->traits().is_host) return y->traits().is_host;
+    return x->traits().priority < y->traits().priority;
+  });
+  std::vector<PartitionSpecPtr> specs;
+  for (const Target& target : targets) specs.push_back(backend_spec(target));
+  add_host(specs);
+  TRY(constraints.check_pins(specs));
+  return specs;
+}
+
+Result<DeclaredDevices> parse_devices_flag(const std::string& text) {
+  if (text.empty()) return DeclaredDevices();
+  return DeclaredDevices::parse(text).with_context("--devices " + text);
+}
+
+Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,
+                                                         const TargetConstraints& constraints,
+                                                         const DeclaredDevices& declared) {
+  register_all();
+  if (config.mock_costs)
+    return config.error_at("/mock_costs",
+                           "with mock costs nothing is compiled: only `collage partition` takes "
+                           "them");
+  std::vector<PartitionSpecPtr> specs;
+  std::vector<Target> targets;
+  for (size_t i = 0; i < config.specs.size(); ++i) {
+    const PartitionSpec& given = *config.specs[i];
+    std::string name = given.compiler.empty() ? given.name : given.compiler;
+    Backend* backend = find_backend(name);
+    std::string pointer =
+        fmt::format("/targets/{}/{}", i, given.compiler.empty() ? "name" : "compiler");
+    if (backend == nullptr)
+      return config.error_at(pointer, fmt::format("there is no backend '{}'", name));
+    Status available = backend->available();
+    if (!available.ok())
+      return error(ErrorCode::kUnavailable, "{}: {}: {}", config.file.string(), pointer,
+                   available.message());
+    const Target stated{backend->name(), given.target.options, given.target.device};
+    const Target target =
+        TRY(on_own_device(*backend, TRY(Target::parse(declared.with_numbers(stated.to_string()))))
+                .with_context(fmt::format("{}: /targets/{}/device", config.file.string(), i)));
+    auto spec = std::make_shared<PartitionSpec>(*backend_spec(target));
+    if (given.rule != nullptr) spec->rule = given.rule, spec->merges = given.merges;
+    spec->merges = config.merges[i].value_or(spec->merges);
+    spec->name = given.name;
+    targets.push_back(target);
+    specs.push_back(std::move(spec));
+  }
+  TRY(check_declared(declared, targets));
+  add_host(specs);
+  TRY(constraints.check_pins(specs));
+  return specs;
+}
+
+}  // namespace collage

@@ -1,0 +1,76 @@
+// Which targets a compilation uses: those asked for, or all that this machine offers, each with the
+// rule that finds its candidates.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/regex.h"
+#include "ir/module.h"
+#include "partition/config.h"
+#include "passes/devices/declared_devices.h"
+
+namespace collage {
+
+// Targets as a user names them: as TargetName does, or all on one device, "gpu:1" or the name that
+// it was declared with.
+class TargetsNamed {
+ public:
+  static Result<TargetsNamed> parse(const std::string& text, const DeclaredDevices& devices = {});
+  bool means(const Target& target) const;
+  const std::string& text() const { return text_; }
+  // The backend's name; empty for a device.
+  std::string kind() const { return target_ ? target_->kind() : ""; }
+
+ private:
+  std::string text_;
+  std::optional<TargetName> target_;
+  VirtualDevice device_;
+};
+
+// What the user forbids or demands of targets. "native", "native:nn.conv2d"; "layer3.*=onednn",
+// "layer3.*=mylib -device=gpu:1", "layer3.*=gpu:1".
+struct TargetConstraints {
+  struct Exclusion {
+    TargetsNamed target;
+    std::string op;  // empty: the whole target
+  };
+  struct Pin {
+    Regex origin;
+    TargetsNamed target;
+    std::string text;  // as given
+  };
+  std::vector<Exclusion> exclusions;
+  std::vector<Pin> pins;
+
+  // Backends are this build's; `others`: targets of a configuration, which need none.
+  static Result<TargetConstraints> parse(const std::vector<std::string>& exclude,
+                                         const std::vector<std::string>& pin,
+                                         const DeclaredDevices& devices = {},
+                                         std::span<const PartitionSpecPtr> others = {});
+  bool allows(const Target& target, const CallNode& call) const;
+  bool excludes(const Target& target) const;  // altogether
+  // Fails when a pin names a target that is not among these.
+  Status check_pins(std::span<const PartitionSpecPtr> specs) const;
+};
+
+// Specs in order of backend priority. The host is always among them, last. kUsage: an unknown name;
+// kUnavailable: one that is missing here. Where devices are declared all targets are on these:
+// kUsage for one that is not, kUnavailable for a device without a backend.
+Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
+                                                     const TargetConstraints& constraints,
+                                                     const DeclaredDevices& declared = {});
+// "cpu:0, gpu:0, big=gpu:1" of --devices; none where the text is empty.
+Result<DeclaredDevices> parse_devices_flag(const std::string& text);
+// The specs of a configuration, the host besides: each target's backend is its compiler, or else
+// has its name; a target without a rule has its backend's. kUsage: no such backend; mock costs; a
+// device that is not declared, where some are.
+Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,
+                                                         const TargetConstraints& constraints,
+                                                         const DeclaredDevices& declared = {});
+
+}  // namespace collage

@@ -1,0 +1,43 @@
+// The first stage of a compilation: the model as its targets want it, and what each of them could
+// take of it.
+#pragma once
+
+#include <collage/collage.h>
+
+#include <memory>
+#include <vector>
+
+#include "backend/targets/targets.h"
+#include "partition/candidate.h"
+
+namespace collage {
+
+// What options say of targets.
+struct TargetChoice {
+  DeclaredDevices devices;                      // --devices
+  TargetConstraints constraints;                // --exclude and --pin
+  std::vector<PartitionSpecPtr> specs;          // the targets with their rules, the host last
+  std::vector<std::vector<size_t>> compatible;  // sets of specs that may meet in one cover
+};
+
+// kUsage, kUnavailable: targets, a configuration or constraints that do not fit this machine.
+Result<TargetChoice> choose_targets(const ProgramOptions& options);
+
+struct Candidates : TargetChoice {
+  Module module;                               // with numbers for names of devices
+  std::shared_ptr<const DataflowGraph> graph;  // of its @main
+  std::vector<CandidatePartition> found;
+};
+
+// Errors are those of choose_targets and gather_candidates.
+Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options);
+
+// What the specs find in a graph and the constraints allow. Where they keep the host away, it has
+// only what no other target takes by itself. Errors are those of check_places.
+Result<std::vector<CandidatePartition>> gather_candidates(
+    const DataflowGraph& graph, const std::vector<PartitionSpecPtr>& specs,
+    const TargetConstraints& constraints);
+bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
+                const TargetConstraints& constraints);
+
+}  // namespace collage

@@ -1,0 +1,380 @@
+#include "choose/choose_cover.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/hash.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "choose/cover_timing.h"
+#include "choose/prediction.h"
+#include "choose/race.h"
+#include "cost/row_values.h"
+#include "measure/noise_gate.h"
+
+namespace collage {
+
+namespace {
+
+struct Entry {   // a cover in the race
+  size_t cover;  // the first of those that are equal
+  CoverParts parts;
+  CheckedCover checked;
+  std::string text, key;  // in the database
+  double predicted = 0;   // before it first ran; 0: it did not yet
+  std::optional<CoverCheck> check;
+  // It cannot be made.
+  bool is_broken = false;
+  bool is_checked() const { return check || is_broken; }
+};
+
+// Its figure, and what it teaches.
+CoverRow row_of(const Measured& figure, const Entry& entry, const std::string& source_key) {
+  return {source_key, entry.parts.seconds, entry.parts.switches, entry.predicted, figure};
+}
+
+// What the covers of other models in the database teach.
+Correction taught_correction(CostDatabase& database, const ChooseOptions& options) {
+  std::vector<TaughtCover> taught;
+  for (const CoverRow& row : all_values(database, "cover", options.context, cover_row_from_json)) {
+    if (row.source.empty() || row.source == options.source_key) continue;
+    taught.push_back({row.source, {row.kernel_seconds, row.switches}, row.measured.median});
+  }
+  return learn_correction(taught);
+}
+
+// 0: its costs are not known.
+double predict(const Correction& correction, const CoverParts& parts) {
+  return parts.seconds > 0 ? correction.predict(parts) : 0;
+}
+
+CoverParts parts_of(const NamedCover& cover) {
+  return {cover.plain_seconds - cover.overlap_seconds, cover.switches};
+}
+
+// Covers as racers: one for all that are equal (one backend alone may be the cheapest cover
+// already), with what the database knows of them.
+struct Entries {
+  std::vector<Entry> entries;
+  std::vector<size_t> entry_of;  // by cover
+  std::vector<Racer> racers;
+};
+
+Entries enter_covers(const std::vector<NamedCover>& covers,
+                     const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
+                     CostDatabase& database, const ChooseOptions& options) {
+  Entries all;
+  for (const NamedCover& cover : covers) {
+    CheckedCover checked = checked_cover(cover, candidates);
+    log::debug("{}: {}", cover.name, checked.text);
+    std::string text = options.model_key + "\n" + sha256_hex(checked.text);
+    auto known = std::find_if(all.entries.begin(), all.entries.end(),
+                              [&](const Entry& entry) { return entry.text == text; });
+    all.entry_of.push_back(static_cast<size_t>(known - all.entries.begin()));
+    if (known != all.entries.end()) continue;
+    std::string key = CostDatabase::key_of(text, options.context);
+    const std::optional<CoverRow> row = find_value(database, "cover", key, cover_row_from_json);
+    all.racers.push_back(row ? Racer{row->measured, ""} : Racer());
+    std::optional<CoverCheck> check = checks.known(checked);
+    if (check) all.racers.back().failure = refusal(*check, options.max_error);
+    all.entries.push_back({all.entry_of.size() - 1, parts_of(cover), std::move(checked),
+                           std::move(text), std::move(key), row ? row->predicted : 0,
+                           std::move(check)});
+  }
+  return all;
+}
+
+struct Contender {
+  Executor executor;
+  std::vector<Tensor> outputs;
+};
+
+// As many programs at a time as hold no more constants than this beside one another.
+constexpr double kConstantsAlive = 256 << 20;
+constexpr size_t kMostAlive = 16;
+
+}  // namespace
+
+CoverPrediction predict_cover(const NamedCover& cover,
+                              const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
+                              CostDatabase& database, const ChooseOptions& options) {
+  const double now = predict(taught_correction(database, options), parts_of(cover));
+  const double first =
+      enter_covers({cover}, candidates, checks, database, options).entries[0].predicted;
+  return {first > 0 ? first : now, now};
+}
+
+size_t fastest_known(const std::vector<NamedCover>& covers,
+                     const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
+                     CostDatabase& database, const ChooseOptions& options) {
+  const Entries all = enter_covers(covers, candidates, checks, database, options);
+  size_t fastest = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < covers.size(); ++i) {
+    const Racer& racer = all.racers[all.entry_of[i]];
+    const std::optional<Measured>& known = racer.measured;
+    if (!known || known->median >= least || !racer.failure.empty()) continue;
+    fastest = i;
+    least = known->median;
+  }
+  return fastest;
+}
+
+CheckedCover checked_cover(const NamedCover& cover,
+                           const std::vector<CostedCandidate>& candidates) {
+  return {cover_text(cover, candidates), is_lowered(cover)};
+}
+
+namespace {
+
+class Choice {
+ public:
+  Choice(const std::vector<NamedCover>& covers, const std::vector<CostedCandidate>& candidates,
+         const Lower& lower_cover, CoverChecks& checks, CostDatabase& database,
+         const ChooseOptions& options)
+      : covers_(covers),
+        lower_cover_(lower_cover),
+        checks_(checks),
+        database_(database),
+        options_(options),
+        correction_(taught_correction(database, options)),
+        all_(enter_covers(covers, candidates, checks, database, options)) {
+    for (size_t i = 0; i < covers.size(); ++i) {
+      Entry& entry = all_.entries[all_.entry_of[i]];
+      if (entry.predicted == 0) entry.predicted = predict(correction_, parts_of(covers[i]));
+    }
+  }
+
+  Result<CoverChoice> run(Progress* progress) {
+    leave_out_large();
+    const std::vector<Racer> before = all_.racers;
+    const bool all_known = std::all_of(before.begin(), before.end(), is_known);
+    if (!all_known && options_.untimed) return choice_of(TRY(first_right()));
+    if (!all_known && options_.frozen) {
+      // Other models may have taught costs since, by which covers are found that were never timed.
+      if (std::none_of(before.begin(), before.end(), [](const Racer& r) { return r.measured; }))
+        return error(ErrorCode::kFrozenCosts,
+                     "the covers of this model were never timed end to end");
+      return choice_of(TRY(fastest_right()));
+    }
+    // Those that are timed are compared with the fastest, which must be right for that.
+    if (std::optional<size_t> fastest = TRY(fastest_right()); all_known && !fastest)
+      return choice_of(std::nullopt);
+    if (!all_known) TRY(hold(progress));
+    for (size_t c = 0; c < before.size(); ++c)
+      if (!is_known(before[c]) && all_.racers[c].measured)
+        database_.put("cover", all_.entries[c].key, all_.entries[c].text,
+                      json_text(to_json(
+                          row_of(*all_.racers[c].measured, all_.entries[c], options_.source_key))),
+                      options_.context);
+    return choice_of(TRY(fastest_right()));
+  }
+
+ private:
+  static bool is_known(const Racer& c) { return c.measured || !c.failure.empty(); }
+
+  // Covers of programs that keep more than the user allows.
+  void leave_out_large() {
+    if (options_.memory_limits.empty()) return;
+    for (size_t c = 0; c < all_.entries.size(); ++c) {
+      const Result<LoweredPlan> lowered = lower_cover_(covers_[all_.entries[c].cover]);
+      if (!lowered) continue;  // told where it is used
+      Status fits = check_memory(*lowered->plan, options_.memory_limits);
+      if (!fits.ok()) all_.racers[c].failure = lacking(std::move(fits));
+    }
+  }
+
+  std::string lacking(Status status) {
+    lacking_ = std::move(status);
+    return lacking_.to_string();
+  }
+
+  // The fastest of those that were timed, checked with these constants.
+  Result<std::optional<size_t>> fastest_right() {
+    while (true) {
+      std::optional<size_t> fastest;
+      for (size_t c = 0; c < all_.racers.size(); ++c) {
+        const Racer& one = all_.racers[c];
+        if (!one.measured || !one.failure.empty()) continue;
+        if (!fastest || one.measured->median < all_.racers[*fastest].measured->median) fastest = c;
+      }
+      if (!fastest) return fastest;
+      if (all_.entries[*fastest].is_checked()) return most_accurate_where_excused(*fastest);
+      alive_ = TRY(ready(*fastest));
+    }
+  }
+
+  // Where the reference itself moves by more than is allowed, covers differ in how much of that
+  // they do: of those that were timed, the one that errs least.
+  Result<std::optional<size_t>> most_accurate_where_excused(size_t fastest) {
+    constexpr double kMuch = 1e-3;  // of values like it; less is of no account
+    const auto excused = [&](size_t c) {
+      const auto& check = all_.entries[c].check;
+      return check && check->excused && check->error > kMuch;
+    };
+    if (!excused(fastest)) return std::optional(fastest);
+    size_t best = fastest;
+    for (size_t c = 0; c < all_.racers.size(); ++c) {
+      const Racer& one = all_.racers[c];
+      if (!one.failure.empty() || (!one.measured && !options_.untimed)) continue;
+      if (!all_.entries[c].is_checked()) alive_ = TRY(ready(c));
+      if (one.failure.empty() && all_.entries[c].check->error < all_.entries[best].check->error)
+        best = c;
+    }
+    if (excused(best) && !std::exchange(warned_, true))
+      log::warn(
+          "this model makes much of the last digits: its outputs move by more than is allowed when "
+          "its numbers change in their last places; the most accurate cover, {}, errs by {:.2g} of "
+          "an output's values",
+          covers_[all_.entries[best].cover].name, all_.entries[best].check->error);
+    return std::optional(best);
+  }
+
+  Result<std::optional<size_t>> first_right() {
+    for (size_t c = 0; c < all_.entries.size(); ++c) {
+      if (!all_.entries[c].is_checked()) alive_ = TRY(ready(c));
+      if (all_.racers[c].failure.empty()) return most_accurate_where_excused(c);
+    }
+    return std::optional<size_t>();
+  }
+
+  // The program of a cover, checked; null, with the failure kept, where it may not be chosen.
+  Result<std::shared_ptr<Contender>> ready(size_t c) {
+    Entry& entry = all_.entries[c];
+    const NamedCover& cover = covers_[entry.cover];
+    std::string& failure = all_.racers[c].failure;
+    Result<std::shared_ptr<Contender>> made = make(cover);
+    bool wrong = !made;
+    if (!made) {
+      failure = made.status().to_string();
+      // Memory that is missing now says nothing of later runs.
+      if (made.status().code() == ErrorCode::kUnavailable) {
+        lacking(made.status());
+      } else {
+        checks_.remember_failure(entry.checked, failure);
+      }
+    } else if (!entry.check) {
+      entry.check = TRY(checks_.check(entry.checked, (*made)->executor));
+      failure = refusal(*entry.check, options_.max_error);
+      wrong = !entry.check->failure.empty();
+    }
+    entry.is_broken = !made;
+    if (failure.empty()) return made;
+    const std::string text = fmt::format("{} is left out: {}", cover.name, failure);
+    // In float32 wrong is news; beyond what the user allows is none.
+    if (wrong && !entry.checked.lowered) {
+      log::warn("{}", text);
+    } else {
+      log::info("{}", text);
+    }
+    return std::shared_ptr<Contender>();
+  }
+
+  Result<std::shared_ptr<Contender>> make(const NamedCover& cover) {
+    LoweredPlan lowered = TRY(lower_cover_(cover));
+    Executor executor = TRY(Executor::create(lowered.plan, options_.threads));
+    return std::make_shared<Contender>(Contender{std::move(executor), {}});
+  }
+
+  // Times those that are not known.
+  Status hold(Progress* progress) {
+    const std::span<const Tensor> inputs = TRY(checks_.reference().timing_inputs());
+    Status broken;  // of the reference
+    const Prepare enter = [&](size_t c) -> Result<RunBlock> {
+      Result<std::shared_ptr<Contender>> contender = ready(c);
+      if (!contender) return broken = contender.status();
+      if (*contender == nullptr)
+        return error(ErrorCode::kVerification, "{}", all_.racers[c].failure);
+      return RunBlock([this, contender = *contender, inputs](std::vector<double>& samples) {
+        const auto turn = turn_to_measure();
+        BlockOptions block;
+        block.gate = options_.gate;
+        if (block.gate != nullptr) block.gate->await(options_.threads);
+        return run_block(contender->executor, inputs, contender->outputs, block, samples);
+      });
+    };
+    RaceOptions race;
+    race.alive =
+        std::min(kMostAlive,
+                 1 + static_cast<size_t>(kConstantsAlive / std::max(options_.constant_bytes, 1.0)));
+    race.go_on = [&](size_t at, size_t count) {
+      if (progress != nullptr) progress->update("timing covers", at, count, 0, 0);
+      return broken.ok() && !interrupted();
+    };
+    const Result<std::optional<size_t>> winner = run_race(all_.racers, enter, race);
+    if (progress != nullptr) progress->finish("timing covers");
+    TRY(broken);
+    return winner.status();
+  }
+
+  Result<CoverChoice> choice_of(std::optional<size_t> winner) {
+    if (!winner && !lacking_.ok())
+      return CoverChoice{std::nullopt, lacking_.message(), ErrorCode::kUnavailable};
+    if (!winner) return CoverChoice{std::nullopt, why_none_is_right()};
+    return CoverChoice{TRY(chosen(*winner)), ""};
+  }
+
+  std::string why_none_is_right() {
+    double least = std::numeric_limits<double>::infinity();
+    std::string best;
+    for (const Entry& entry : all_.entries) {
+      const std::optional<CoverCheck> check = checks_.known(entry.checked);
+      if (!check || !check->failure.empty() || check->error >= least) continue;
+      least = check->error;
+      best = covers_[entry.cover].name;
+    }
+    if (options_.max_error > 0 && !best.empty())
+      return fmt::format(
+          "no cover of this model is within the largest error allowed, {}: the best, {}, errs by "
+          "{:.2g} of an output's values, and a tenth is kept for other inputs",
+          options_.max_error, best, least);
+    return fmt::format("no cover of this model computes it right: {}",
+                       all_.racers.empty() ? "" : all_.racers[0].failure);
+  }
+
+  Result<ChosenCover> chosen(size_t winner) {
+    ChosenCover result;
+    for (size_t i = 0; i < covers_.size(); ++i) {
+      const Racer& racer = all_.racers[all_.entry_of[i]];
+      const double predicted = all_.entries[all_.entry_of[i]].predicted;
+      result.timed.push_back({covers_[i].name, covers_[i].single_backend, predicted,
+                              racer.failure.empty() ? racer.measured : std::nullopt, racer.failure,
+                              false, predicted > 0 ? predicted - covers_[i].plain_seconds : 0,
+                              predict(correction_, parts_of(covers_[i]))});
+    }
+    result.index = all_.entries[winner].cover;
+    result.timed[result.index].chosen = true;
+    // The winner's program is still alive, if it ran: its kernels are not compiled again.
+    result.lowered = TRY(lower_cover_(covers_[result.index]));
+    return result;
+  }
+
+  const std::vector<NamedCover>& covers_;
+  const Lower& lower_cover_;
+  CoverChecks& checks_;
+  CostDatabase& database_;
+  const ChooseOptions& options_;
+  const Correction correction_;
+  Entries all_;
+  std::shared_ptr<Contender> alive_;  // the last that was checked
+  bool warned_ = false;               // that the model is excused
+  Status lacking_;                    // of a cover whose memory cannot be had
+};
+
+}  // namespace
+
+Result<ChosenCover> require(CoverChoice choice) {
+  if (!choice.chosen) return error(choice.code, "{}", choice.failure);
+  return std::move(*choice.chosen);
+}
+
+Result<CoverChoice> choose_cover(const std::vector<NamedCover>& covers,
+                                 const std::vector<CostedCandidate>& candidates,
+                                 const Lower& lower_cover, CoverChecks& checks,
+                                 CostDatabase& database, const ChooseOptions& options,
+                                 Progress* progress) {
+  return Choice(covers, candidates, lower_cover, checks, database, options).run(progress);
+}
+
+}  // namespace collage

@@ -1,0 +1,94 @@
+// Choosing by the clock: lowers the covers, checks each against the reference (cover_checks.h),
+// times them end to end (race.h), and keeps the fastest. Figures are cached cover by
+// cover, so a warm compile lowers only the winner, and what they teach corrects predictions of
+// other models. A cover that was timed with other weights is checked with this model's before it is
+// chosen; where it is wrong the next one is taken. Where roundings alone move the model's outputs
+// by more than is allowed, the most accurate is taken, with a warning.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "choose/cover_checks.h"
+#include "choose/cover_search.h"
+#include "choose/memory_limits.h"
+#include "measure/noise_gate.h"
+
+namespace collage {
+
+// A cover that was timed end to end.
+struct TimedCover {
+  std::string name;  // "cover 1" … or the backend of a single-backend cover
+  bool single_backend = false;
+  double predicted_seconds = 0;  // before it first ran
+  std::optional<Measured> measured;
+  std::string failure;  // why it could not be timed
+  bool chosen = false;
+  // Of the prediction: what other models taught, and costs that were measured again since.
+  double correction_seconds = 0;
+  double reckoned_seconds = 0;  // what would be predicted by costs as they are known now
+};
+
+// What a cover is predicted to take, in seconds, from costs measured in isolation and what covers
+// of other models teach (prediction.h); 0 where its costs are not known.
+struct CoverPrediction {
+  // As it was before a program of the cover first ran: it is kept with the cover's timing, so that
+  // nothing that was seen in the model is called a prediction.
+  double predicted = 0;
+  double now = 0;  // by costs as they are known now: some are measured again after covers ran
+};
+
+struct ChosenCover {
+  size_t index = 0;  // into the covers
+  LoweredPlan lowered;
+  std::vector<TimedCover> timed;  // one a cover
+};
+
+// What the clock and the checks say of some covers: the one to use, or why there is none.
+struct CoverChoice {
+  std::optional<ChosenCover> chosen;
+  std::string failure;  // every cover is wrong, or beyond the largest error allowed
+  // kUnavailable: one is right, maybe, but its memory cannot be had.
+  ErrorCode code = ErrorCode::kVerification;
+};
+// The cover chosen; an error where there is none.
+Result<ChosenCover> require(CoverChoice choice);
+
+struct ChooseOptions {
+  int threads = 1;
+  std::string source_key;     // identifies the model's structure
+  std::string model_key;      // the same with numbers for names of devices
+  std::string context;        // what makes timings comparable
+  double constant_bytes = 0;  // of the model: what each program that is alive holds, about
+  double max_error = 0;       // of any cover's outputs, where the user says
+  bool frozen = false;
+  bool untimed = false;  // where these covers were never timed, the first that is right is taken
+  std::vector<MemoryLimit> memory_limits;
+  NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments
+};
+
+// Of a cover that is not timed now.
+CoverPrediction predict_cover(const NamedCover& cover,
+                              const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
+                              CostDatabase& database, const ChooseOptions& options);
+
+// The cover whose timing in the database is the best, of those that are not known to be wrong;
+// where none was timed the first, which is predicted to be the fastest.
+size_t fastest_known(const std::vector<NamedCover>& covers,
+                     const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
+                     CostDatabase& database, const ChooseOptions& options);
+
+CheckedCover checked_cover(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
+
+using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
+
+Result<CoverChoice> choose_cover(const std::vector<NamedCover>& covers,
+                                 const std::vector<CostedCandidate>& candidates,
+                                 const Lower& lower_cover, CoverChecks& checks,
+                                 CostDatabase& database, const ChooseOptions& options,
+                                 Progress* progress);
+
+}  // namespace collage

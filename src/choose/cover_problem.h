@@ -1,0 +1,102 @@
+// CoverProblem: the search problem of costed candidates, and the loop between searching and
+// measuring. Costs that nobody measured enter by their estimate; what the covers found use of them
+// is asked for, and the search goes again, until covers rest on answers alone. The search itself is
+// a pure function of the problem.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "choose/costing.h"
+#include "cost/estimator.h"
+#include "partition/stated_kernels.h"
+#include "partition/stated_places.h"
+#include "search/cover.h"
+
+namespace collage {
+
+// What the timing of single kernels cannot see.
+struct CoverCharges {
+  // For each kernel and conversion: the executor's dispatch. Measured kernels carry their own call
+  // overhead.
+  double launch = 0.5e-6;
+  // For a kernel with threads of its own: as if it stood alone among kernels of the team, one pool
+  // parked and the other woken before and after. Prediction counts switches instead.
+  double pool_switch = 100e-6;
+  bool views_need_kernels = false;  // they are not left to the host for nothing
+};
+
+class CoverProblem {
+ public:
+  // The graph and the estimator must outlive it. Of candidates without costs (the host's) the
+  // estimator is asked when a cover uses them.
+  CoverProblem(const DataflowGraph& graph, std::vector<CostedCandidate> candidates,
+               CostEstimator& estimator, const CoverCharges& charges = {});
+  CoverProblem(const CoverProblem&) = delete;
+  CoverProblem& operator=(const CoverProblem&) = delete;
+
+  // With what was answered so far.
+  const SearchProblem& problem() const { return problem_; }
+  const std::vector<CostedCandidate>& candidates() const { return candidates_; }
+  const CoverCharges& charges() const { return charges_; }
+  // The problem without the target's candidates that lie inside another usable one of its own: what
+  // is left of them are the regions that a whole-sub-graph toolchain would take by itself.
+  SearchProblem with_maximal_regions(const Target& target) const;
+
+  // Searches until the estimator was asked for all that the covers found use.
+  template <typename Search>
+  Result<SearchResult> settle(Search&& search) {
+    while (true) {
+      SearchResult result = TRY(search());
+      search_seconds_ += result.seconds;
+      counts_ += result.counts;
+      if (!TRY(ask_for(result.covers))) return result;
+    }
+  }
+  // Covers that were found otherwise: asks for all that they use, leaves out those with a kernel
+  // that does not work, and adds up the others by the costs known now.
+  Status measure(std::vector<Cover>& covers);
+
+  // Which of its candidate's costs a kernel of a cover is.
+  size_t costed_variant(const ChosenKernel& kernel) const {
+    return variants_[kernel.candidate][kernel.variant];
+  }
+  // The other way round; none where those costs are not the problem's (invalid).
+  std::optional<size_t> problem_variant(size_t candidate, size_t costed) const;
+  bool own_pool(const ChosenKernel& kernel) const;
+  double search_seconds() const { return search_seconds_; }
+  const SearchCounts& counts() const { return counts_; }
+
+ private:
+  using ConversionKey = std::tuple<std::string, Encoding, Encoding>;
+
+  void fill(size_t c);
+  void add_up(Cover& cover) const;
+  double conversion_seconds(const TensorType& type, const Encoding& from, const Encoding& to);
+  TensorType type_of(const TensorRef& tensor) const;
+  // What the covers use and nobody was asked for yet; whether there was any of it.
+  Result<bool> ask_for(const std::vector<Cover>& covers);
+  Result<bool> ask_for(const ChosenConversion& conversion);
+
+  const DataflowGraph& graph_;
+  const StatedPlaces places_;
+  const StatedKernels stated_;
+  std::vector<CostedCandidate> candidates_;
+  CostEstimator& estimator_;
+  const CoverCharges charges_;
+  SearchProblem problem_;
+  std::vector<std::vector<size_t>>
+      variants_;  // of a candidate: which of its costs each of the problem's variants is
+  std::map<ConversionKey, std::optional<ConversionRow>> conversions_;  // none: at its estimate
+  std::set<std::pair<size_t, size_t>> asked_;  // candidates and which of their costs
+  // Nobody can be asked, as after an interrupt: covers do without what is not known, but on the
+  // host.
+  bool only_known_;
+  double search_seconds_ = 0;
+  SearchCounts counts_;
+};
+
+}  // namespace collage

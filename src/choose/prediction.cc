@@ -1,0 +1,89 @@
+#include "choose/prediction.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "base/statistics.h"
+
+namespace collage {
+
+namespace {
+
+constexpr size_t kParameters = 2;
+using Vector = std::array<double, kParameters>;
+
+// How far a parameter is from what is assumed, usually, and how far it may go.
+struct Prior {
+  double value, spread, low, high;
+};
+constexpr std::array<Prior, kParameters> kPriors = {
+    Prior{1, 0.03, 0.9, 1.1},
+    Prior{kSecondsPerSwitch, 40e-6, 0, 300e-6},
+};
+constexpr double kLeastNoise = 0.03;  // relative error that no correction explains
+constexpr double kOutlier = 0.05;     // beyond, an error counts less and less
+constexpr int kIterations = 8;
+
+Vector parts_of(const CoverParts& parts) {
+  return {parts.seconds, static_cast<double>(parts.switches)};
+}
+
+// By how much models disagree with it: a model is measured within some minutes, which may be worse
+// ones than another's, and so errs as a whole. 1.5 medians are about a standard deviation.
+double noise_of(const Correction& correction, std::span<const TaughtCover> taught) {
+  std::map<std::string, std::vector<double>> errors;
+  for (const TaughtCover& cover : taught)
+    errors[cover.model].push_back(correction.predict(cover.parts) / cover.measured - 1);
+  std::vector<double> of_models;
+  for (const auto& [model, all] : errors) of_models.push_back(std::abs(median(all)));
+  return of_models.empty() ? kLeastNoise : std::max(kLeastNoise, 1.5 * median(of_models));
+}
+
+// The matrix is symmetric and positive definite, thanks to the ridge.
+Vector solve(const std::array<Vector, kParameters>& m, const Vector& right) {
+  const double determinant = m[0][0] * m[1][1] - m[0][1] * m[1][0];
+  return {(right[0] * m[1][1] - right[1] * m[0][1]) / determinant,
+          (right[1] * m[0][0] - right[0] * m[1][0]) / determinant};
+}
+
+}  // namespace
+
+Correction learn_correction(std::span<const TaughtCover> taught) {
+  std::map<std::string, double> covers;  // of each model
+  for (const TaughtCover& cover : taught) ++covers[cover.model];
+  Correction result;
+  for (int iteration = 0; iteration < kIterations; ++iteration) {
+    // In units of the spreads, relative to the assumed values.
+    std::array<Vector, kParameters> matrix{};
+    Vector right{};
+    for (size_t k = 0; k < kParameters; ++k) matrix[k][k] = 1;
+    const double noise = noise_of(result, taught);
+    for (const TaughtCover& cover : taught) {
+      double error = std::abs(result.predict(cover.parts) / cover.measured - 1);
+      double weight =
+          std::min(1.0, kOutlier / std::max(error, 1e-9)) / covers[cover.model] / (noise * noise);
+      Vector parts = parts_of(cover.parts), slope{};
+      double rest = 1;
+      for (size_t k = 0; k < kParameters; ++k) {
+        rest -= kPriors[k].value * parts[k] / cover.measured;
+        slope[k] = kPriors[k].spread * parts[k] / cover.measured;
+      }
+      for (size_t i = 0; i < kParameters; ++i) {
+        for (size_t j = 0; j < kParameters; ++j) matrix[i][j] += weight * slope[i] * slope[j];
+        right[i] += weight * slope[i] * rest;
+      }
+    }
+    Vector x = solve(matrix, right);
+    auto value = [&](size_t k) {
+      return std::clamp(kPriors[k].value + kPriors[k].spread * x[k], kPriors[k].low,
+                        kPriors[k].high);
+    };
+    result = {value(0), value(1)};
+  }
+  return result;
+}
+
+}  // namespace collage

@@ -1,0 +1,127 @@
+// DFPattern: what a piece of a dataflow graph looks like. Patterns are small immutable values built
+// from combinators; the matcher (ir/matcher.h) finds them in expressions.
+//
+//   DFPattern x = wildcard();
+//   DFPattern conv = is_op("nn.conv2d")(x, is_constant());
+//   DFPattern bias = is_op("nn.bias_add")(conv, is_constant());
+//   DFPattern root = bias.optional([](DFPattern p) { return is_op("nn.relu")(p); });
+//
+// A pattern node that occurs twice must match one and the same expression both times:
+// is_op("multiply")(x, is_op("sigmoid")(x)) is x times its own sigmoid. Call wildcard() again for
+// an unrelated input. Commutative operators match with their arguments in either order.
+//
+// Patterns have a text form too (ir/pattern_text.h): is_op('nn.conv2d')(*, is_constant()).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/expr.h"
+#include "ir/op.h"
+
+namespace collage {
+
+struct PatternNode;
+
+class DFPattern {
+ public:
+  explicit DFPattern(std::shared_ptr<const PatternNode> node) : node_(std::move(node)) {}
+  const PatternNode* get() const { return node_.get(); }
+  const PatternNode* operator->() const { return node_.get(); }
+
+  // This pattern, where some further fact holds too. An attribute is the call's, or a function's.
+  // Numbers compare by value, and a list of one number equals that number.
+  DFPattern has_attr(std::string name, AttrValue value) const;
+  DFPattern has_dtype(DType dtype) const;
+  DFPattern has_shape(Shape shape) const;  // -1 stands for any dimension
+  DFPattern has_rank(int64_t rank) const;
+  DFPattern has_type(Type type) const;
+  DFPattern used_once() const;  // by one consumer; needs a matcher that knows the uses, else true
+  // `what` names the condition in the pattern's text, which cannot be parsed back then.
+  DFPattern where(std::string what, std::function<bool(const Expr&)> predicate) const;
+
+  // `wrap` around this pattern, or this pattern alone; the wrapped form is tried first.
+  DFPattern optional(const std::function<DFPattern(DFPattern)>& wrap) const;
+
+  std::string to_string() const;  // is_op('add')(*, is_constant())
+
+ private:
+  std::shared_ptr<const PatternNode> node_;
+};
+
+enum class PatternKind {
+  kWildcard,      // anything
+  kVar,           // a variable (of that name, if given)
+  kConstant,      // a constant
+  kCall,          // a call of one of the operators (or of the callee), arguments matching
+  kTuple,         // a tuple
+  kTupleGetItem,  // a projection (of that index, if given)
+  kFunction,      // a function literal: its parameters, then its body
+  kDominator,     // parent, path, child: see dominator()
+  kAlternative,   // the first of the arguments that matches
+  kCondition,     // its one argument, and the predicate
+  kUsedOnce,      // its one argument, and that has one consumer
+};
+
+// The form behind DFPattern; for the matcher and the text form.
+struct PatternNode {
+  PatternKind kind = PatternKind::kWildcard;
+  std::vector<std::string> names;  // kCall: operator names, none: any operator; kVar: its name
+  FusionKind max_kind = FusionKind::kOpaque;  // kCall without names: kinds up to this one
+  bool any_args = false;                      // kCall, kTuple: arguments are not looked at
+  int64_t index = -1;                         // kTupleGetItem: -1 is any
+  bool calls_function = false;                // kCall: args[0] matches what is called
+  std::vector<DFPattern> args;
+  std::string what;  // kCondition: its text, after the argument's
+  std::function<bool(const Expr&)> predicate;
+};
+
+// What is_op gives: call it with patterns for the arguments. Used as a DFPattern itself, the
+// arguments do not matter (they are inputs).
+class OpPattern {
+ public:
+  explicit OpPattern(PatternNode node) : node_(std::move(node)) {}
+  template <typename... Args>
+  DFPattern operator()(Args... args) const {
+    return with_args({DFPattern(args)...});
+  }
+  DFPattern with_args(std::vector<DFPattern> args) const;
+  operator DFPattern() const;  // NOLINT: implicit on purpose
+
+ private:
+  PatternNode node_;
+};
+
+DFPattern wildcard();
+DFPattern is_var(std::string name = "");
+DFPattern is_constant();
+// A constant with one element of that value (relative tolerance 1e-5).
+DFPattern is_scalar(double value);
+OpPattern is_op(std::string name);
+OpPattern is_op(std::initializer_list<std::string> names);  // any of them
+OpPattern is_op_among(std::vector<std::string> names);
+OpPattern is_op_up_to(FusionKind kind);  // any operator of at most that fusion kind
+DFPattern is_tuple(std::vector<DFPattern> fields);
+DFPattern is_tuple();  // of any length
+DFPattern is_tuple_get_item(DFPattern tuple, int64_t index = -1);
+// A function literal, by its parameters (in order) and its body.
+DFPattern is_function(std::vector<DFPattern> params, DFPattern body);
+DFPattern is_function();  // any
+// A call of a function that `function` matches. is_op and its kin never match calls of functions.
+DFPattern is_call_of(DFPattern function, std::vector<DFPattern> args);
+// `child`, where all that flows into it comes from one expression that `parent` matches, over one
+// or more chains of calls that `path` matches; constants may flow in anywhere. Everything from the
+// parent to the child is a part of the match: a diamond of any size between them, for example.
+DFPattern dominator(DFPattern parent, DFPattern path, DFPattern child);
+DFPattern operator|(const DFPattern& a, const DFPattern& b);
+
+// Whether an attribute has a value, as has_attr compares them.
+bool attr_matches(const AttrValue& found, const AttrValue& wanted);
+
+// Whether exchanging the two arguments of the operator leaves the result as it is.
+bool is_commutative(std::string_view op_name);
+
+}  // namespace collage

@@ -1,0 +1,131 @@
+#include "passes/devices/declared_devices.h"
+
+#include <algorithm>
+
+namespace collage {
+
+DeviceConstraint PlannedDevice::constraint() const {
+  DeviceConstraint result = DeviceConstraint::exactly(device);
+  if (device.memory_scope.empty()) result.memory_scope.reset();
+  if (!target.empty()) result.target = target;
+  return result;
+}
+
+Result<VirtualDevice> parse_device(std::string_view text) {
+  const DeviceConstraint device = TRY(DeviceConstraint::parse(text));
+  if (!device.device || device.memory_scope || device.target)
+    return usage_error("'{}' cannot be declared: expected KIND[:NUMBER]", device.to_string());
+  return VirtualDevice{*device.device, device.id.value_or(0), ""};
+}
+
+Result<DeclaredDevices> DeclaredDevices::parse(std::string_view text) {
+  DeclaredDevices result;
+  for (std::string_view entry : list_entries(text)) {
+    std::string_view name;
+    if (const size_t equals = entry.find('='); equals != std::string_view::npos) {
+      name = entry.substr(0, equals);
+      entry = entry.substr(equals + 1);
+    }
+    const VirtualDevice device = TRY(parse_device(entry));
+    DeclaredDevice declared{std::string(name), device.device, device.id};
+    if (declared.name.empty()) declared.name = device_text(device);
+    for (const DeclaredDevice& other : result.list_)
+      if (other.name == declared.name || (other.kind == declared.kind && other.id == declared.id))
+        return usage_error("device '{}' is declared twice", declared.name);
+    result.list_.push_back(std::move(declared));
+  }
+  if (result.list_.empty()) return usage_error("no device is declared");
+  return result;
+}
+
+Status DeclaredDevices::set_targets(std::vector<Target> targets) {
+  for (const Target& target : targets) {
+    DeviceConstraint where;
+    where.device = target.device.device;
+    where.id = target.device.id;
+    TRY(resolve(where).with_context(fmt::format("target '{}'", target.to_string())));
+  }
+  targets_ = std::move(targets);
+  return {};
+}
+
+const DeclaredDevice* DeclaredDevices::by_name(std::string_view name) const {
+  for (const DeclaredDevice& declared : list_)
+    if (declared.name == name) return &declared;
+  return nullptr;
+}
+
+DeviceConstraint DeclaredDevices::with_number(DeviceConstraint constraint) const {
+  if (constraint.device && !constraint.id)
+    if (const DeclaredDevice* declared = by_name(*constraint.device)) {
+      constraint.device = declared->kind;
+      constraint.id = declared->id;
+    }
+  if (constraint.target) constraint.target = with_numbers(*constraint.target);
+  return constraint;
+}
+
+Result<VirtualDevice> DeclaredDevices::find(std::string_view text) const {
+  if (const DeclaredDevice* declared = by_name(text))
+    return VirtualDevice{declared->kind, declared->id, ""};
+  return parse_device(text);
+}
+
+std::string DeclaredDevices::with_numbers(std::string_view target) const {
+  constexpr std::string_view kOption = " -device=";
+  const size_t option = target.find(kOption);
+  if (option == std::string_view::npos) return std::string(target);
+  const size_t begin = option + kOption.size();
+  const size_t end = std::min(target.find(' ', begin), target.size());
+  const DeclaredDevice* declared = by_name(target.substr(begin, end - begin));
+  if (declared == nullptr) return std::string(target);
+  return fmt::format("{}{}:{}{}", target.substr(0, begin), declared->kind, declared->id,
+                     target.substr(end));
+}
+
+PlannedDevice DeclaredDevices::fallback() const {
+  return {VirtualDevice{list_.front().kind, list_.front().id, ""}, ""};
+}
+
+Result<PlannedDevice> DeclaredDevices::resolve(const DeviceConstraint& constraint) const {
+  DeviceConstraint wanted = constraint;
+  if (wanted.target && !targets_.empty()) {
+    const auto named = std::find_if(targets_.begin(), targets_.end(), [&](const Target& target) {
+      return target.to_string() == *wanted.target;
+    });
+    if (named == targets_.end())
+      return error(ErrorCode::kUnavailable, "target '{}' is not among those of this compilation",
+                   *wanted.target);
+    DeviceConstraint of_target;
+    of_target.device = named->device.device;
+    of_target.id = named->device.id;
+    if (!named->device.memory_scope.empty()) of_target.memory_scope = named->device.memory_scope;
+    const std::optional<DeviceConstraint> both = join(wanted, of_target);
+    if (!both)
+      return usage_error("'{}': that target runs on {}", wanted.to_string(), of_target.to_string());
+    wanted = *both;
+  }
+  for (const DeclaredDevice& declared : list_) {
+    const bool by_name = wanted.device == declared.name && !wanted.id;
+    const bool by_kind = (!wanted.device || wanted.device == declared.kind) &&
+                         (!wanted.id || wanted.id == declared.id);
+    if (by_name || by_kind)
+      return PlannedDevice{
+          VirtualDevice{declared.kind, declared.id, wanted.memory_scope.value_or("")},
+          wanted.target.value_or("")};
+  }
+  return error(ErrorCode::kUnavailable, "no device '{}' is declared: there are {}",
+               wanted.to_string(), to_string());
+}
+
+std::string DeclaredDevices::to_string() const {
+  std::string text;
+  for (const DeclaredDevice& declared : list_) {
+    const std::string device = fmt::format("{}:{}", declared.kind, declared.id);
+    text += (text.empty() ? "" : ", ") +
+            (declared.name == device ? device : declared.name + "=" + device);
+  }
+  return text;
+}
+
+}  // namespace collage

@@ -1,0 +1,50 @@
+// Domains: sets of values that must lie together, found by unification. A domain has two parts that
+// are unified apart, the device with its target and the memory scope: a kernel runs on one device,
+// and may state a scope for each of its buffers.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "ir/expr.h"
+#include "passes/devices/declared_devices.h"
+
+namespace collage {
+
+struct Domain {
+  size_t device = 0, scope = 0;  // slots of DeviceDomains
+};
+
+class DeviceDomains {
+ public:
+  Domain fresh();
+  // Both lie together from now on, because of `site`. kBadModel where they cannot: the error names
+  // the two sites that put them in different places. They stay apart then.
+  Status unify(const Domain& a, const Domain& b, const Expr& site);
+  // Only the devices.
+  Status unify_devices(const Domain& a, const Domain& b, const Expr& site);
+  // `site` says so.
+  Status constrain(const Domain& domain, const DeviceConstraint& constraint, const Expr& site);
+
+  // What the domain's constraints leave of the declared devices: the first, or the fallback where
+  // there are none.
+  Result<PlannedDevice> resolve(const Domain& domain, const DeclaredDevices& devices) const;
+
+ private:
+  struct Slot {
+    size_t parent;
+    DeviceConstraint constraint;
+    Expr site;  // that constrained it first
+  };
+  size_t root(size_t slot) const;
+  Status join_into(size_t slot, const DeviceConstraint& constraint, const Expr& stated,
+                   const Expr& site);
+  Status unify_slots(size_t a, size_t b, const Expr& site);
+
+  mutable std::vector<Slot> slots_;
+};
+
+// "add (line 7, column 3)": an expression in messages.
+std::string site_text(const Expr& expr);
+
+}  // namespace collage

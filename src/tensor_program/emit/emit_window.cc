@@ -1,0 +1,249 @@
+// Emission of pooling and resizing: each result element combines a window of its argument.
+#include <algorithm>
+
+#include "ops/resize.h"
+#include "ops/window.h"
+#include "tensor_program/emit/emitter.h"
+
+namespace collage::tensor_program {
+namespace {
+
+/// Windows with more taps become stages (global pooling) or are refused.
+constexpr int64_t kMostTaps = 64;
+
+/// Calls visit with one tap of every dimension, for each way of choosing them; the last dimension
+/// changes fastest.
+template <typename Tap, typename Visit>
+void for_each_choice(const std::vector<std::vector<Tap>>& taps, const Visit& visit) {
+  std::vector<size_t> index(taps.size(), 0);
+  std::vector<const Tap*> chosen(taps.size());
+  for (;;) {
+    for (size_t d = 0; d < taps.size(); ++d) chosen[d] = &taps[d][index[d]];
+    visit(chosen);
+    size_t d = taps.size();
+    while (d > 0 && ++index[d - 1] == taps[d - 1].size()) index[--d] = 0;
+    if (d == 0) break;
+  }
+}
+
+/// combine(a, b), or the one of them that is defined.
+template <typename Combine>
+Term joined(const Term& a, const Term& b, const Combine& combine) {
+  return !a.defined() ? b : !b.defined() ? a : combine(a, b);
+}
+
+Status check_taps(const CallNode& call) {
+  int64_t taps = 1;
+  for (int64_t extent : call.attrs.ints("pool_size")) taps *= extent;
+  if (taps > kMostTaps) return unsupported("pooling over {} elements", taps);
+  return {};
+}
+Status check_average_pool(const CallNode& call) {
+  TRY(check_taps(call));
+  return check_float_args(call);
+}
+/// The largest of numbers is one of them, whatever they are.
+Status check_global_max(const CallNode& call) {
+  return is_ordered(call) ? Status() : check_float_args(call);
+}
+Status check_max_pool(const CallNode& call) {
+  TRY(check_taps(call));
+  return check_global_max(call);
+}
+
+Term pool(Emitter& e, const CallNode& call, const Coords& at, bool average) {
+  const Shape &in = arg_shape(call), &out = call.tensor_type().shape;
+  const Window w = known_window(call.attrs, call.attrs.ints("pool_size"));
+  const size_t rank = w.rank();
+  const bool include_pad = average && call.attrs.flag("count_include_pad");
+  // Per dimension and tap: position, whether it is inside, whether it counts.
+  struct Tap {
+    Term position, inside, counts;
+  };
+  std::vector<std::vector<Tap>> taps(rank);
+  double full = 1;
+  bool partial = false;  // some window has fewer elements than the kernel
+  for (size_t d = 0; d < rank; ++d) {
+    full *= static_cast<double>(w.kernel[d]);
+    const int64_t last =
+        (out[d + 2] - 1) * w.strides[d] - w.pad_begin[d] + (w.kernel[d] - 1) * w.dilation[d];
+    for (int64_t k = 0; k < w.kernel[d]; ++k) {
+      const Term raw =
+          at.logical[d + 2] * to_int(w.strides[d]) + to_int(k * w.dilation[d] - w.pad_begin[d]);
+      Tap tap{raw, {}, {}};
+      const bool below = w.pad_begin[d] > 0, above = last >= in[d + 2];
+      if (below || above) {
+        tap.inside = raw >= 0 && raw < to_int(in[d + 2]);
+        if (below && !above) tap.inside = raw >= 0;
+        if (above && !below) tap.inside = raw < to_int(in[d + 2]);
+        tap.position = clamp(likely(raw), 0, to_int(in[d + 2] - 1));
+        if (!include_pad) partial = true;
+      }
+      if (include_pad && last >= in[d + 2] + w.pad_end[d]) {
+        tap.counts = raw < to_int(in[d + 2] + w.pad_end[d]);
+        partial = true;
+      }
+      taps[d].push_back(tap);
+    }
+  }
+  const Term nothing = average ? Term(0.0f) : lowest(call.tensor_type().dtype);
+  Term total;
+  const auto both = [](const Term& a, const Term& b) { return a && b; };
+  const auto combined = [&](const Term& a, const Term& b) { return average ? a + b : max(a, b); };
+  for_each_choice(taps, [&](const std::vector<const Tap*>& chosen) {
+    Coords source = at;
+    Term inside;
+    for (size_t d = 0; d < rank; ++d) {
+      source.logical[d + 2] = chosen[d]->position;
+      inside = joined(inside, chosen[d]->inside, both);
+    }
+    Term value = e.value(call.args[0], source);
+    if (inside.defined()) value = select(likely(inside), value, nothing);
+    total = joined(total, value, combined);
+  });
+  if (!average) return total;
+  if (!partial) return total * static_cast<float>(1.0 / full);
+  // The count of a window is the product of its counts per dimension.
+  Term count = 1.0f;
+  for (size_t d = 0; d < rank; ++d) {
+    Term along = 0.0f;
+    bool varies = false;
+    for (const Tap& tap : taps[d]) {
+      const Term counts = include_pad ? tap.counts : tap.inside;
+      varies = varies || counts.defined();
+      along = along + (counts.defined() ? select(counts, 1.0f, 0.0f) : Term(1.0f));
+    }
+    count = count * (varies ? max(along, 1.0f) : Term(static_cast<float>(taps[d].size())));
+  }
+  return total / count;
+}
+
+Term max_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  return pool(e, call, at, false);
+}
+Term avg_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  return pool(e, call, at, true);
+}
+
+Ints image_axes(const CallNode& call) {
+  Ints axes;
+  for (size_t d = 2; d < arg_shape(call).size(); ++d) axes.push_back(static_cast<int64_t>(d));
+  return axes;
+}
+
+template <bool average>
+Term global_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const Shape& shape = arg_shape(call);
+  const Ints axes = image_axes(call);
+  double count = 1;
+  for (const int64_t d : axes) count *= static_cast<double>(shape[static_cast<size_t>(d)]);
+  const Stored& stage = e.reduce(
+      call, 0, average ? Combine::kSum : Combine::kMax, shape, axes,
+      [&](const Coords& c) { return e.value(call.args[0], c); },
+      [&](const Term& total) { return average ? total * static_cast<float>(1.0 / count) : total; });
+  return e.read_kept(stage, axes, at);
+}
+
+// ---- resizing ----
+
+/// Every position has this many taps at most, padded with weight 0.
+struct AxisPlan {
+  size_t taps = 1;
+  int64_t factor = 0;  ///< nearest: source = position / factor
+  ResizeAxis axis;
+};
+
+Result<std::vector<AxisPlan>> plan_resize(const CallNode& call) {
+  const Shape& in = arg_shape(call);
+  const size_t spatial = in.size() - 2;
+  const bool nearest = call.attrs.string("method") == "nearest_neighbor";
+  std::vector<AxisPlan> plans;
+  for (size_t d = 0; d < spatial; ++d) {
+    AxisPlan plan;
+    plan.axis = resize_axis(call.attrs, d, spatial, in[d + 2]);
+    for (const auto& taps : plan.axis) {
+      if (taps.empty()) return unsupported("a resize that looks outside the image");
+      plan.taps = std::max(plan.taps, taps.size());
+    }
+    const auto out = static_cast<int64_t>(plan.axis.size());
+    if (nearest && in[d + 2] > 0 && out % in[d + 2] == 0) {
+      plan.factor = out / in[d + 2];
+      for (int64_t i = 0; i < out; ++i) {
+        if (plan.axis[static_cast<size_t>(i)][0].source != i / plan.factor) plan.factor = 0;
+        if (plan.factor == 0) break;
+      }
+    }
+    if (plan.taps > 4) return unsupported("a resize with {} taps", plan.taps);
+    plans.push_back(std::move(plan));
+  }
+  return plans;
+}
+
+Status check_resize(const CallNode& call) {
+  TRY(check_float_args(call));
+  TRY(plan_resize(call));
+  return {};
+}
+
+Term resize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const std::vector<AxisPlan> plans = plan_resize(call).value();
+  const size_t spatial = plans.size();
+  // Per dimension and tap: source and weight (undefined: 1).
+  struct Tap {
+    Term position, weight;
+  };
+  std::vector<std::vector<Tap>> taps(spatial);
+  for (size_t d = 0; d < spatial; ++d) {
+    const AxisPlan& plan = plans[d];
+    const Term position = at.logical[d + 2];
+    const int last = to_int(arg_shape(call)[d + 2] - 1);
+    if (plan.factor > 0) {
+      taps[d].push_back({plan.factor == 1 ? position : position / to_int(plan.factor), Term()});
+      continue;
+    }
+    for (size_t t = 0; t < plan.taps; ++t) {
+      std::vector<int32_t> sources;
+      std::vector<float> weights;
+      bool weighted = plan.taps > 1;
+      for (const auto& at_position : plan.axis) {
+        const bool has = t < at_position.size();
+        sources.push_back(has ? to_int(at_position[t].source) : 0);
+        weights.push_back(has ? static_cast<float>(at_position[t].weight) : 0.0f);
+        weighted = weighted || weights.back() != 1.0f;
+      }
+      const Shape extent{static_cast<int64_t>(sources.size())};
+      const Term source = clamp(e.table_entry(Tensor::from(extent, sources), position), 0, last);
+      taps[d].push_back(
+          {source, weighted ? e.table_entry(Tensor::from(extent, weights), position) : Term()});
+    }
+  }
+  Term total;
+  const auto product = [](const Term& a, const Term& b) { return a * b; };
+  for_each_choice(taps, [&](const std::vector<const Tap*>& chosen) {
+    Coords source = at;
+    Term weight;
+    for (size_t d = 0; d < spatial; ++d) {
+      source.logical[d + 2] = chosen[d]->position;
+      weight = joined(weight, chosen[d]->weight, product);
+    }
+    const Term value = joined(e.value(call.args[0], source), weight, product);
+    total = joined(total, value, [](const Term& a, const Term& b) { return a + b; });
+  });
+  return total;
+}
+
+}  // namespace
+
+void add_window_rules(EmitTable& table) {
+  for (const std::string d : {"1d", "2d", "3d"}) {
+    table["nn.max_pool" + d] = {check_max_pool, max_pool};
+    table["nn.avg_pool" + d] = {check_average_pool, avg_pool};
+    table["nn.global_max_pool" + d] = {
+        .check = check_global_max, .emit = global_pool<false>, .reduces = image_axes};
+    table["nn.global_avg_pool" + d] = {
+        .check = check_float_args, .emit = global_pool<true>, .reduces = image_axes};
+    table["image.resize" + d] = {check_resize, resize};
+  }
+}
+
+}  // namespace collage::tensor_program

@@ -1,0 +1,90 @@
+// Every operator's cases that the backend accepts against the interpreter; what it refuses carries
+// a reason, and it refuses all cases of no other operators than those listed here.
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "backend/casts_at_limits.h"
+#include "backend/openvino/run.h"
+#include "backend/openvino/translate.h"
+#include "ops/cases.h"
+#include "ops/interpreter.h"
+#include "ops/registry.h"
+
+namespace collage::test {
+namespace {
+
+// Those of which it takes no case.
+const std::set<std::string> kRefused = {"left_shift",       "right_shift",    "random.normal",
+                                        "random.run",       "random.uniform", "reinterpret",
+                                        "vision.roi_align", "nn.softplus",    "mod",
+                                        "floor_mod",        "qnn.quantize"};
+
+class OpTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
+  register_all_ops();
+  size_t taken = 0;
+  std::string why;
+  for (const OpCase& op_case : op_cases(GetParam())) {
+    SCOPED_TRACE(op_case.to_string());
+    auto built = build_case(op_case, 7);
+    ASSERT_TRUE(built.ok()) << built.status().to_string();
+    const Target target{"openvino", {}, {}};
+    const Status status =
+        openvino_backend().variants(built->function, target, CompileOptions{2, ""}).status();
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), ErrorCode::kUnsupported) << status.to_string();
+      EXPECT_GT(status.message().size(), 5U);
+      why = status.message();
+      continue;
+    }
+    ++taken;
+    auto expected = interpret(built->function, built->inputs);
+    ASSERT_TRUE(expected.ok()) << expected.status().to_string();
+    auto actual = run_openvino(built->function, built->inputs);
+    if (!actual.ok()) {
+      ADD_FAILURE() << actual.status().to_string();
+      continue;
+    }
+    for (size_t i = 0; i < expected->size(); ++i)
+      EXPECT_EQ(difference((*actual)[i], (*expected)[i]), "") << "result " << i;
+  }
+  const bool known = kRefused.count(GetParam()) > 0;
+  EXPECT_EQ(taken == 0, known) << "takes " << taken << " cases: " << why;
+  if (known) GTEST_SKIP() << "openvino refuses every case of the operator, as it is known to";
+}
+
+std::vector<std::string> ops_with_cases() {
+  std::set<std::string> names;
+  for (const OpCase& op_case : op_cases()) names.insert(op_case.op);
+  return {names.begin(), names.end()};
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name)
+    if (c == '.') c = '_';
+  return name;
+}
+
+// Those that it takes; others differ by the types.
+TEST(Casts, AtTheLimitsOfTypesAreTheReferences) {
+  register_all_ops();
+  int taken = 0;
+  for (const testing::CastAtLimits& cast : testing::casts_at_limits()) {
+    SCOPED_TRACE(cast.name);
+    if (!openvino::can_translate(*as<CallNode>(cast.function->body)).ok()) continue;
+    ++taken;
+    const auto expected = interpret(cast.function, {&cast.input, 1});
+    const auto actual = run_openvino(cast.function, {&cast.input, 1});
+    ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().to_string();
+    EXPECT_EQ(difference((*actual)[0], (*expected)[0]), "");
+  }
+  EXPECT_GE(taken, 15);  // of float32 and integers of 8, 32 and 64 bits
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OpTest, ::testing::ValuesIn(ops_with_cases()), test_name);
+
+}  // namespace
+}  // namespace collage::test
