@@ -37,23 +37,23 @@ OpDef binary_op(std::string name, Domain domain, bool to_bool, ReferenceKernel k
   return op;
 }
 
-// f is a template over the element type.
+// F is a template over the element type.
 template <typename F>
-ReferenceKernel number_kernel(F f) {
-  return [f](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) -> Status {
+ReferenceKernel number_kernel(F) {
+  return [](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) -> Status {
     dispatch_number(outputs[0].dtype(), [&]<typename T>(Tag<T>) {
-      map_elements2<T, T>(inputs[0], inputs[1], outputs[0], f);
+      map_elements2<T, T>(inputs[0], inputs[1], outputs[0], F{});
     });
     return {};
   };
 }
 
 template <typename F>
-ReferenceKernel bits_kernel(F f) {
-  return [f](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) -> Status {
+ReferenceKernel bits_kernel(F) {
+  return [](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) -> Status {
     auto run = [&]<typename T>(Tag<T>) {
       map_elements2<T, T>(inputs[0], inputs[1], outputs[0],
-                          [f](T a, T b) { return static_cast<T>(f(a, b)); });
+                          [](T a, T b) { return static_cast<T>(F{}(a, b)); });
     };
     if (outputs[0].dtype() == DType::kBool) {
       run(Tag<uint8_t>{});
@@ -65,11 +65,11 @@ ReferenceKernel bits_kernel(F f) {
 }
 
 template <typename F>
-ReferenceKernel compare_kernel(F f) {
-  return [f](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) -> Status {
+ReferenceKernel compare_kernel(F) {
+  return [](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) -> Status {
     dispatch_any(inputs[0].dtype(), [&]<typename T>(Tag<T>) {
       map_elements2<T, uint8_t>(inputs[0], inputs[1], outputs[0],
-                                [f](T a, T b) { return static_cast<uint8_t>(f(a, b)); });
+                                [](T a, T b) { return static_cast<uint8_t>(F{}(a, b)); });
     });
     return {};
   };

@@ -17,17 +17,13 @@ Result<Type> infer_where(Types args, const Attrs&) {
 }
 
 Status run_where(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
-  BroadcastLoop<3> loop(outputs[0].shape(),
-                        {inputs[0].shape(), inputs[1].shape(), inputs[2].shape()});
+  const Tensor* operands[] = {&inputs[0], &inputs[1], &inputs[2]};
   dispatch_size(dtype_size(outputs[0].dtype()), [&]<typename T>(Tag<T>) {
-    const auto* condition = inputs[0].data<uint8_t>();
-    const T* x = inputs[1].data<T>();
-    const T* y = inputs[2].data<T>();
-    T* z = outputs[0].data<T>();
-    loop.for_each_row([&](int64_t at, const auto& offsets, const auto& steps, int64_t count) {
-      for (int64_t i = 0; i < count; ++i)
-        z[at + i] = condition[offsets[0] + i * steps[0]] != 0 ? x[offsets[1] + i * steps[1]]
-                                                              : y[offsets[2] + i * steps[2]];
+    map_rows(operands, outputs[0], [](const void* const* from, void* to, int64_t count) {
+      const auto* condition = static_cast<const uint8_t*>(from[0]);
+      const T* x = static_cast<const T*>(from[1]);
+      const T* y = static_cast<const T*>(from[2]);
+      for (int64_t i = 0; i < count; ++i) static_cast<T*>(to)[i] = condition[i] != 0 ? x[i] : y[i];
     });
   });
   return {};
