@@ -8,8 +8,8 @@
 //   auto outputs = program->run({image});
 //   const float* scores = (*outputs)[0].data<float>();
 //
-// Nothing here throws or aborts on bad input: every call that can fail gives a Result (see result.h
-// for the codes).
+// Nothing here throws or aborts on bad input: every call that can fail returns a Result (see
+// result.h for the codes).
 #pragma once
 
 #include <collage/context.h>
@@ -28,13 +28,14 @@ namespace collage {
 struct LoadOptions {
   std::map<std::string, Shape> shapes;  // of inputs by name; for models with dynamic dimensions
   std::map<std::string, int64_t> dims;  // of symbolic dimensions by name: {"batch", 8}
-  // Values of inputs by name, which are none of the loaded model's: for those that decide shapes (a
-  // reshape's target, a number of repeats). kUsage: no input of that name, type and shape.
+  // Values of inputs by name, which the loaded model then has as constants: for inputs that decide
+  // shapes (a reshape's target, a number of repeats). kUsage: no input has that name, type and
+  // shape.
   std::map<std::string, Tensor> constants = {};
-  // Otherwise the model is as it was imported, for passes of one's own (collage/passes.h).
+  // False: keeps the model as it was imported, for passes of the user's own (collage/passes.h).
   bool simplify = true;
-  // Folders that symbolic links of external data may lead to, besides the model's own and those of
-  // a cache of Hugging Face that it is in.
+  // Folders that symbolic links of external data may lead to, besides the model's own folder and
+  // the cache of Hugging Face that holds it.
   std::vector<std::filesystem::path> data_roots = {};
 };
 
@@ -43,14 +44,14 @@ struct ModelImpl;
 struct ProgramImpl;
 }  // namespace internal
 
-// An imported model, simplified and typed. Cheap to copy (shared). A model of float16 or bfloat16
-// takes and gives tensors of these types and is computed in float32 in between. What it consists of
-// can be read, printed and changed: collage/module.h.
+// An imported model, simplified and typed. Copies share it. A model of float16 or bfloat16 takes
+// and gives tensors of these types and is computed in float32 in between. collage/module.h reads,
+// prints and changes its graph.
 class Model {
  public:
-  // Reads ONNX (.onnx, external data beside it) or Relay text (.relay). kBadModel: unreadable or
-  // malformed, a dynamic dimension without a value; kUnsupported: operators that are not
-  // implemented, all of them listed.
+  // Reads ONNX (.onnx, external data beside it) or Relay text (.relay). kBadModel: the file is
+  // unreadable or malformed, or a dynamic dimension has no value; kUnsupported: operators are not
+  // implemented; the message lists all of them.
   static Result<Model> load(const std::filesystem::path& path, const LoadOptions& options = {});
 
   const std::vector<TensorInfo>& inputs() const;
@@ -67,9 +68,8 @@ class Model {
 // How much care measurements take: kFast for a first look, kMax where the last percent matters.
 enum class Effort { kFast, kDefault, kMax };
 
-// What kernels take, by whoever knows or guesses it: a simulator, a formula, measurements of
-// another kind. Called from the thread that compiles; the same question may be asked again, and
-// must get the same answer.
+// Costs that the user gives: of a simulator, a formula, or measurements of another kind. Called
+// from the thread that compiles. A question may be asked again and must get the same answer.
 class CostModel {
  public:
   virtual ~CostModel() = default;
@@ -79,7 +79,7 @@ class CostModel {
     std::string target;    // "native -option=value"
     std::string variant;   // one of the target's ways: "direct(float32:aBcd16b)->(float32:aBcd16b)"
   };
-  // Seconds of one run, above 0; none: it is measured.
+  // Returns the seconds of one run, above 0; none: the kernel is measured.
   virtual std::optional<double> kernel_seconds(const Kernel& kernel) = 0;
 
   struct Conversion {
@@ -87,7 +87,7 @@ class CostModel {
     DType dtype;
     std::string from, to;  // "float32:abcd", "float32:aBcd16b"
   };
-  // Likewise of a change of a tensor's layout or type.
+  // Returns the same for a change of a tensor's layout or type.
   virtual std::optional<double> conversion_seconds(const Conversion& conversion) {
     (void)conversion;
     return std::nullopt;
@@ -100,84 +100,83 @@ std::shared_ptr<WeightForms> make_weight_forms();
 struct ProgramOptions {
   std::vector<std::string>
       targets;  // "onednn", "native -option=value" …; empty: everything this machine offers
-  // "cpu:0, gpu:0": the devices to use, and all that this machine offers on them, where no targets
-  // are named; empty: those of the targets.
+  // Devices to use, such as "cpu:0, gpu:0", with all targets that this machine offers on them, if
+  // `targets` is empty. Empty: the devices of the targets.
   std::string devices;
-  // Targets with rules of the user's own (docs/partitioning.md), in place of `targets`.
+  // File of targets with rules of the user's own (docs/partitioning.md), in place of `targets`.
   std::filesystem::path config;
   int threads = 0;                 // 0: the cores this process may use
   std::filesystem::path database;  // of measured costs; empty: in the user's cache folder
-  // Costs measured with less are measured again. kFast waits for quiet moments of a machine that
-  // others use too no longer than measuring takes itself, the others 10 s besides.
+  // Costs measured with less effort are measured again. Waiting for quiet moments of a shared
+  // machine takes at most as long as measuring under kFast, and 10 s more under the others.
   Effort effort = Effort::kDefault;
-  // Measure even where one toolchain is left besides the host. Otherwise such programs are made
+  // Measures even if one toolchain is left besides the host. Otherwise such a program is compiled
   // without measuring, unless the effort is kMax or all costs are known.
   bool always_measure = false;
-  // Costs that stand before measured ones: what it gives seconds of is only tried, for being right.
-  // Kernels of smaller float types (max_error) and covers are timed all the same. Not with
+  // Costs that replace measured ones: a kernel that it gives seconds for is only tried for
+  // correctness. Reduced-precision kernels (max_error) and covers are timed all the same. Not with
   // frozen_costs.
   std::shared_ptr<CostModel> cost_model;
   bool frozen_costs = false;  // fail with kFrozenCosts instead of measuring
-  // Leave out algorithms with larger rounding errors (Winograd), kernels that may lose NaN (give a
-  // number instead) or spread it (give NaN for results near by), and kernels that gave other bits
-  // when run again.
+  // Leaves out algorithms with larger rounding errors (Winograd), kernels that may lose NaN (give a
+  // number instead) or spread it (give NaN for results near by), and kernels whose repeated runs
+  // differed in bits.
   bool strict_accuracy = false;
-  // What an output may err by, as a part of its largest value: kernels may compute in bfloat16
-  // within that, and no program is made that errs by more on the inputs it is checked with
-  // (kVerification where none is within it). 0: nothing is lowered. Not with strict_accuracy.
+  // Largest error of an output, relative to its largest value. Kernels may compute in bfloat16
+  // within it, and a program that errs by more on the inputs of its check is refused (kVerification
+  // if all are). 0: no kernel has reduced precision. Not with strict_accuracy.
   double max_error = 0;
-  // Inputs that the program is meant for, each one tensor an input, in the order of inputs(). A
-  // program whose outputs on one of them are not the reference's is not chosen. Every program is
-  // checked on seeded random inputs besides.
+  // Inputs that the program is meant for, each with one tensor for each of inputs(), in order. A
+  // program whose outputs for one of them differ from the reference's is not chosen. Every program
+  // is also checked on seeded random inputs.
   std::vector<std::vector<Tensor>> check_inputs;
   std::vector<std::string> exclude;  // "backend" or "backend:operator"
   std::vector<std::string>
       pin;  // "regex=backend": kernels of nodes whose origin matches run on that backend
-  // "gpu:0=500000000", "cpu:0=500M": the most bytes that the program may keep on a device, weights
-  // of kernels included. kUnavailable where no program that was found keeps to it.
+  // Most bytes that the program may keep on a device, weights of kernels included:
+  // "gpu:0=500000000", "cpu:0=500M". kUnavailable: no program that was found keeps to it.
   std::vector<std::string> memory;
-  // Of programs that are to have one set of weights in memory, such as a model's specialisations
-  // for several shapes: each keeps large weights in the form that those compiled with the same one
-  // before it chose, as far as some backend can. From make_weight_forms(); compile one after the
-  // other, the most important first.
+  // For programs that share one set of weights in memory, such as a model's specialisations for
+  // several shapes: each keeps large weights in the form that the programs compiled with the same
+  // object before it chose, as far as some backend can. From make_weight_forms(). Compile one
+  // program after the other, the most important first.
   std::shared_ptr<WeightForms> weight_forms;
-  // The `collage` command, which measures candidates in processes of its own; empty: beside this
+  // The `collage` command, which measures candidates in worker processes. Empty: beside this
   // library, then on PATH.
   std::filesystem::path worker;
-  // Keep what Program::module gives: the model's weights stay in memory as long as the program.
+  // Keeps what Program::module returns: the model's weights stay in memory as long as the program.
   bool keep_module = false;
 };
 
-// A compiled program. Movable. Any thread may run it; its runs take turns (docs/threads.md).
+// A compiled program. Movable. Any thread may run it; its runs are serialised (docs/threads.md).
 class Program {
  public:
   // Partitions by measured cost: the first time on a machine this measures (minutes), afterwards
-  // costs come from the database. The model may be of any stage: what is partitioned already stays
-  // as it is; one that was not simplified is compiled as it stands. kUnavailable: a target that
-  // this machine or build lacks; kUsage: an unknown target.
+  // costs come from the database. The model may be of any stage: kernels that are already
+  // partitioned are kept; a model that was not simplified is compiled as it stands. kUnavailable:
+  // this machine or build lacks a target; kUsage: a target is unknown.
   static Result<Program> compile(const Model& model, const ProgramOptions& options = {});
 
   const std::vector<TensorInfo>& inputs() const;
   const std::vector<TensorInfo>& outputs() const;
-  // Inputs in the order of inputs(), shapes and dtypes equal to theirs (kBadModel otherwise).
+  // Takes inputs in the order of inputs(), with equal shapes and dtypes (kBadModel otherwise).
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // The same into tensors of the caller, allocated with the shapes and dtypes of outputs();
-  // kBadModel where one overlaps an input or another output.
+  // Writes into tensors of the caller, allocated with the shapes and dtypes of outputs().
+  // kBadModel: one overlaps an input or another output.
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
 
-  // The model as this program computes it: every kernel a function that states its target and
-  // variant, encodings included (docs/partitioning.md). Compiled again it is the same program,
-  // without searching or measuring. kUsage: compiled without keep_module.
+  // Returns the model as this program computes it: every kernel is a function that states its
+  // target and variant, encodings included (docs/partitioning.md). Compiling it gives the same
+  // program without searching or measuring. kUsage: compiled without keep_module.
   Result<Model> module() const;
 
-  // For running it on several threads at once: contexts share code and weights, run beside each
-  // other and beside the program's own runs. kUnsupported where one of its kernels cannot.
+  // Makes a context for another thread: contexts share code and weights, and run beside each other
+  // and beside the program's own runs. kUnsupported: one of its kernels cannot.
   Result<Context> make_context() const;
 
-  // Writes it as an artifact (collage/artifact.h), with the model that it was compiled from.
-  // kUnsupported, naming the backend, where one of its kernels cannot be saved.
-  // `signing_key`, where given: a private key of Ed25519 in PEM that signs the file
-  // (docs/security.md).
+  // Writes an artifact (collage/artifact.h), with the model that it was compiled from.
+  // kUnsupported, naming the backend: one of its kernels cannot be saved. `signing_key`, if given:
+  // a private key of Ed25519 in PEM that signs the file (docs/security.md).
   Status save(const Model& model, const std::filesystem::path& path,
               const std::string& signing_key = "") const;
 

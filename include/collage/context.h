@@ -1,5 +1,5 @@
-// What one thread runs a program with: memory for intermediate results and what kernels keep
-// between runs. Contexts of one program share its code and its weights.
+// The state that one thread runs a program with: memory for intermediate results, and the state
+// that kernels keep between runs. Contexts of one program share its code and its weights.
 #pragma once
 
 #include <collage/result.h>
@@ -18,8 +18,8 @@ struct TensorInfo {
   DType dtype = DType::kFloat32;
 };
 
-// Of a program whose shapes a run decides: dimensions are numbers, names ("batch"), sums ("past +
-// sequence"), or "?" where only a run tells.
+// An input or output whose shape a run decides: dimensions are numbers, names ("batch"), sums
+// ("past + sequence"), or "?" if only a run determines them.
 struct DynamicTensorInfo {
   std::string name;
   std::vector<std::string> dims;
@@ -32,10 +32,10 @@ class Executor;
 // Movable. Any thread may use it, one at a time; different contexts run at once.
 class Context {
  public:
-  // Inputs in the program's order, shapes and dtypes equal to its (kBadModel otherwise).
+  // Takes inputs in the program's order, with its shapes and dtypes (kBadModel otherwise).
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // The same into tensors of the caller, allocated with the outputs' shapes and dtypes; kBadModel
-  // where one overlaps an input or another output.
+  // Writes into tensors of the caller, allocated with the outputs' shapes and dtypes. kBadModel:
+  // one overlaps an input or another output.
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
 
   explicit Context(std::unique_ptr<Executor> executor);

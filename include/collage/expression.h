@@ -1,5 +1,5 @@
-// The graph of a model, to be read and to be built: expressions are immutable and shared, and typed
-// when they are made. One that is used twice is computed once.
+// The graph of a model, to be read and built. Expressions are immutable, shared, and typed when
+// they are made. An expression that is used twice is computed once.
 //
 //   collage::Expression x = *collage::Expression::parameter("x", collage::DType::kFloat32, {1, 8});
 //   collage::Expression y = *collage::Expression::call("nn.softmax", {x}, {{"axis", int64_t{-1}}});
@@ -33,55 +33,55 @@ class Expression {
     kFunction,
     kGlobal  // a function of the module by its name
   };
-  // Of an attribute; std::monostate is an absent optional value ("None" in text).
+  // The value of an attribute; std::monostate is an absent optional value ("None" in text).
   using Value =
       std::variant<std::monostate, bool, int64_t, double, std::string, DType, std::vector<int64_t>,
                    std::vector<std::vector<int64_t>>, std::vector<double>>;
   using Attributes = std::vector<std::pair<std::string, Value>>;
 
-  // A call of an operator. `origin`: what messages and reports call it, the ONNX node as a rule.
-  // kUnsupported: no such operator; kBadModel: arguments or attributes that do not fit it.
+  // Calls an operator. `origin` names the call in messages and reports, usually by its ONNX node.
+  // kUnsupported: there is no such operator; kBadModel: arguments or attributes do not fit it.
   static Result<Expression> call(const std::string& op, const std::vector<Expression>& arguments,
                                  const Attributes& attributes = {}, const std::string& origin = "");
-  // A call of a function, by itself or by its name. kBadModel: arguments that do not fit it.
+  // Calls a function, given itself or by its name. kBadModel: the arguments do not fit it.
   static Result<Expression> call(const Expression& function,
                                  const std::vector<Expression>& arguments,
                                  const std::string& origin = "");
-  // Shares the tensor's storage. kBadModel: it has none.
+  // Shares the tensor's storage. kBadModel: the tensor has none.
   static Result<Expression> constant(const Tensor& value);
-  // kBadModel: a dimension below 0.
+  // kBadModel: a dimension is below 0.
   static Result<Expression> parameter(const std::string& name, DType dtype, const Shape& shape);
   static Expression tuple(const std::vector<Expression>& fields);
-  // kBadModel: no tuple, or none with that many fields.
+  // kBadModel: `tuple` is no tuple, or has fewer fields.
   static Result<Expression> item(const Expression& tuple, int64_t index);
-  // Of attributes these mean something: "Primitive" (1: it is one kernel, whoever runs it),
-  // "Compiler" (the toolchain that runs it), "Composite" (what it is called). kBadModel: a
-  // parameter is none, or stands there twice.
+  // These attributes have a meaning: "Primitive" (1: the function is one kernel, of any backend),
+  // "Compiler" (the toolchain that runs it), "Composite" (its label). kBadModel: a parameter is no
+  // parameter, or is listed twice.
   static Result<Expression> function(const std::vector<Expression>& parameters,
                                      const Expression& body, const Attributes& attributes = {});
 
   Kind kind() const;
   std::string type() const;  // "Tensor[(1, 8), float32]"; a tuple's, a function's
-  // The tensors in the type, tuples flattened, without names; none of a function.
+  // The tensors in the type, tuples flattened, without names. Empty for a function.
   std::vector<TensorInfo> tensors() const;
-  // Of a call of an operator, the operator: "nn.conv2d"; else "".
+  // The operator of a call, "nn.conv2d"; else "".
   const std::string& op() const;
-  // Of a parameter or a global function; else "".
+  // The name of a parameter or a global function; else "".
   const std::string& name() const;
   const std::string& origin() const;
-  // Of a call of an operator, defaults included, or of a function; sorted by name.
+  // The attributes of a call of an operator (defaults included) or of a function, sorted by name.
   Attributes attributes() const;
-  // Of a call; the fields of a tuple; the tuple that an item is of.
+  // The arguments of a call, the fields of a tuple, or the tuple of an item.
   std::vector<Expression> arguments() const;
-  // Of a call of a function that function: one, or none.
+  // The function that a call of a function calls: one element, or none.
   std::vector<Expression> callee() const;
-  // Of a function: its parameters, and what it gives: one, or none.
+  // Parameters of a function, and its body: one element, or none.
   std::vector<Expression> parameters() const;
   std::vector<Expression> body() const;
   int64_t index() const;  // of an item; else 0
   Tensor value() const;   // of a constant; else undefined
 
-  // The very same expression.
+  // Returns whether both are the same node.
   bool operator==(const Expression& other) const { return node_ == other.node_; }
 
   explicit Expression(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}

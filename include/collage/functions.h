@@ -1,5 +1,5 @@
 // Functions of the user's own, by label, which tensor programs, modules and ONNX nodes may call
-// (docs/tensor-programs.md): whatever a library offers, over whole dense arrays.
+// (docs/tensor-programs.md): anything that a library offers, over whole dense arrays.
 //
 //   collage::register_function({
 //       .label = "mine.cumulated",
@@ -10,9 +10,9 @@
 //       },
 //   });
 //
-// What is registered by a plugin is known to the processes that measure, and its kernels are
-// measured like any other. A function that an application registers exists in its process alone:
-// its kernels are taken at their estimate, and the whole program is verified and timed.
+// Worker processes load what a plugin registers, and measure its kernels like any other. A function
+// that an application registers exists in its process alone: its kernels count at their estimate,
+// and the whole program is verified and timed.
 #pragma once
 
 #include <collage/plugin.h>
@@ -32,28 +32,28 @@ struct ArrayType {
 };
 
 struct FunctionDefinition {
-  // Letters, digits, '_', '.' and ':'. Costs are kept under it: a function that was changed should
-  // have another.
+  // Letters, digits, '_', '.' and ':'. Costs are kept under the label, so a changed function needs
+  // another one.
   std::string label;
-  // The types of the results, one or more, for inputs of these types; or why they do not fit.
+  // Returns the types of the results, one or more, for inputs of these types; or why they do not
+  // fit.
   std::function<Result<std::vector<ArrayType>>(std::span<const ArrayType> inputs)> types;
-  // Fills the results, which are of these types. Tensors are views of the program's memory, dense
-  // and row-major, aligned to 64 bytes, and the function's until it returns; to_dlpack() gives them
-  // to other libraries. Inputs must not be written. What it computes may depend on nothing else,
-  // since equal calls are made once, and calls with constants when a model is compiled. An
-  // exception is an error, which ends the run. It may be called from any thread, and by several at
-  // once.
+  // Fills the results, which have these types. Tensors are views of the program's memory, dense,
+  // row-major, aligned to 64 bytes, and valid until the function returns; to_dlpack() gives them to
+  // other libraries. Inputs must not be written. Results may depend on the inputs alone, since
+  // equal calls are made once, and calls with constants when a model is compiled. An exception is
+  // an error, which ends the run. Any thread may call it, and several at once.
   std::function<Status(std::span<const Tensor> inputs, std::span<Tensor> results)> call;
   // The input that it updates in place, which has the type of the first result: the function gets
-  // that result for it, and finds the input's values there.
+  // that result, filled with the input's values.
   std::optional<size_t> updates = std::nullopt;
-  // "domain::Operator": ONNX nodes that mean it, their inputs in order; they have no attributes.
-  // Empty: none. Nodes that Collage knows keep their meaning.
+  // "domain::Operator": ONNX nodes that become calls of it, inputs in order, without attributes.
+  // Empty: none. Nodes that Collage implements keep their meaning.
   std::string onnx = {};
 };
 
-// For all models that are loaded afterwards, and for the rest of the process. kUsage: the label is
-// none, or it or the ONNX node is taken.
+// Registers for all models that are loaded afterwards, for the rest of the process. kUsage: the
+// label is malformed, or the label or the ONNX node is taken.
 Status register_function(FunctionDefinition definition);
 
 }  // namespace collage

@@ -1,13 +1,13 @@
 // A model as a module: functions of operators, tensor programs and functions of libraries, of which
-// @main is the model. It is read from text and printed as text at any stage, and its graph can be
-// looked at and changed. Stages are passes (collage/passes.h); what they give is a Model again, and
-// Program::compile takes a model of any stage.
+// @main is the model. These functions read it from text, print it at any stage, and read and change
+// its graph. Stages are passes (collage/passes.h) from Model to Model; Program::compile takes a
+// model of any stage.
 //
 //   collage::Model model = *collage::parse_model(R"(
 //     def @main(%x: Tensor[(1, 8), float32]) { nn.relu(%x) })");
 //   std::cout << *collage::model_text(model);
 //
-// docs/modules.md tells the stages, the text and what holds between them.
+// docs/modules.md describes the stages, the text and the rules of a module.
 #pragma once
 
 #include <collage/collage.h>
@@ -18,25 +18,25 @@
 
 namespace collage {
 
-// A model of a module's text, as it is: nothing is simplified. Inputs are named as the parameters
-// of @main. `weights`: the constants that the text gives by type alone, as model_weights gives
-// them. kBadModel, with line and column: malformed text; a constant that is missing or has another
-// type; no @main, or one that takes tuples.
+// Parses a module without simplifying it. Inputs are named as the parameters of @main. `weights`:
+// the constants that the text gives by type alone, as model_weights returns them. kBadModel, with
+// line and column: the text is malformed; a constant is missing or has another type; there is no
+// @main, or it takes tuples.
 Result<Model> parse_model(const std::string& text, const std::vector<Tensor>& weights = {});
 
 struct ModelTextOptions {
-  // Values of constants in a section behind the functions. Without them those of more than 64
-  // elements are there by type alone.
+  // Prints values of constants in a section behind the functions. Without it, constants of more
+  // than 64 elements are printed by type alone.
   bool values = true;
   bool types = false;  // of every intermediate value, in comments
 };
-// Relay text, which parse_model reads. Single numbers are literals.
+// Returns Relay text, which parse_model reads. Single numbers are literals.
 Result<std::string> model_text(const Model& model, const ModelTextOptions& options = {});
-// The constants meta[relay.Constant][0], [1] … of model_text, for parse_model. They share storage
-// with the model's.
+// Returns the constants meta[relay.Constant][0], [1] … of model_text, for parse_model. They share
+// the model's storage.
 Result<std::vector<Tensor>> model_weights(const Model& model);
-// Writes the text to a file whose name ends in .relay, and large constants to one beside it
-// (.relay.bin). Model::load reads it.
+// Writes the text to a file whose name ends in .relay, and large constants to a file beside it
+// (.relay.bin). Model::load reads them.
 Status save_model(const Model& model, const std::filesystem::path& path);
 
 struct ModuleFunction {
@@ -45,35 +45,35 @@ struct ModuleFunction {
   Kind kind;
   std::string type;  // "fn (Tensor[(1, 8), float32]) -> float32"
 };
-// What model_text defines, by kind and name. Programs that the model calls are among them whether
-// they were linked into their calls already or not.
+// Lists what model_text defines, by kind and name, including programs that are already linked into
+// their calls.
 Result<std::vector<ModuleFunction>> module_functions(const Model& model);
 
-// Whether the module is legal: everything bound, typed as inferred, and called as what it is.
-// kBadModel: the function and the rule that it breaks.
+// Checks that the module is legal: everything is bound, typed as inferred, and called as what it
+// is. kBadModel names the function and the rule that it breaks.
 Status verify_model(const Model& model);
 
-// What one run of @main takes at the least: arithmetic operations, and bytes of its parameters,
-// constants and results. kUsage: there is no @main.
+// The least work of one run of @main: arithmetic operations, and bytes of its parameters, constants
+// and results. kUsage: there is no @main.
 struct ModelWork {
   double operations = 0;
   double bytes = 0;
 };
 Result<ModelWork> model_work(const Model& model);
 
-// A function of the graph, or a reference to it by its name. kUsage: there is none of that name.
+// Returns a function of the graph. kUsage: there is none of that name.
 Result<Expression> graph_function(const Model& model, const std::string& name = "main");
 Result<Expression> global_function(const Model& model, const std::string& name);
-// The model with that function in place of the one of that name, or besides the others. Verified
-// when it is compiled or a pipeline ends the pass that made it. kBadModel: it is no function; a
+// Returns the model with that function in place of the one of that name, or added. It is verified
+// when it is compiled, or at the end of the pass. kBadModel: `function` is no function, or is a
 // @main that takes tuples.
 Result<Model> with_function(const Model& model, const std::string& name,
                             const Expression& function);
 
-// The model with calls replaced. `replace` sees each call of an operator or function, once, with
-// the arguments that it has by then, those before it first, and gives what stands for it, of the
-// same type, or nothing to keep it. Kernels that somebody decided on (Primitive functions) are not
-// entered. kBadModel: a replacement of another type; else the error that `replace` gives.
+// Returns the model with calls replaced. `replace` gets each call of an operator or function once,
+// in order, with its arguments already replaced, and returns an expression of the same type, or
+// nothing to keep the call. Primitive functions are not entered. kBadModel: a replacement has
+// another type; else the error of `replace`.
 using ReplaceCall = std::function<Result<std::optional<Expression>>(const Expression& call)>;
 Result<Model> rewrite_calls(const Model& model, const ReplaceCall& replace);
 

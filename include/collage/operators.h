@@ -1,4 +1,4 @@
-// Operators of the user's own, in a few lines: what they compute, as a tensor program over symbols.
+// Operators of the user's own, defined by a tensor program over symbols.
 //
 //   collage::define_operator({
 //       .name = "my.swiglu",
@@ -9,8 +9,8 @@
 //       })",
 //   });
 //
-// From this follow its type rule, its reference, how ONNX nodes of that name are imported, test
-// cases, and kernels: in a model it becomes a call of the program for its shapes
+// The program gives the operator's type rule, its reference, the import of ONNX nodes of that name,
+// test cases, and kernels: in a model a call becomes a call of the program for its shapes
 // (docs/tensor-programs.md), which backends compile.
 #pragma once
 
@@ -25,26 +25,27 @@
 namespace collage {
 
 struct OperatorDefinition {
-  // What graphs and messages call it: letters, digits, '_', and at least one '.'.
+  // Its name in graphs and messages: letters, digits, '_', and at least one '.'.
   std::string name;
-  // "domain::Operator": nodes that mean it, their inputs the program's parameters in order, their
-  // attributes those of the program. Empty: none. Nodes that Collage knows keep their meaning.
+  // "domain::Operator": nodes that become calls of it; their inputs are the program's parameters in
+  // order, their attributes those of the program. Empty: none. Nodes that Collage implements keep
+  // their meaning.
   std::string onnx = {};
-  // "program (symbols) { … }": extents, which the shapes of the parameters decide, then attributes
-  // as "alpha: float32 = 1.0" or "axis: int64".
+  // "program (symbols) { … }": first extents, which the shapes of the parameters decide, then
+  // attributes as "alpha: float32 = 1.0" or "axis: int64".
   std::string program;
-  // Extents, and attributes of type int64, to test it with; empty: some are made up.
+  // Values of extents, and of attributes of type int64, for tests; empty: they are generated.
   std::vector<std::map<std::string, int64_t>> cases = {};
 };
 
-// For all models that are loaded afterwards. kUsage: another operator has the name, or the ONNX
-// node; kBadModel: the program is malformed, or no parameter's shape decides one of its extents.
-// The same definition may be given again.
+// Defines an operator for all models that are loaded afterwards. kUsage: another operator has the
+// name, or the ONNX node; kBadModel: the program is malformed, or no parameter's shape decides one
+// of its extents. An equal definition may be repeated.
 Status define_operator(const OperatorDefinition& definition);
 
 // Compiles the operator for each of its test cases with each of the targets (empty: each that this
-// machine offers) and compares what it computes with the reference. kVerification: one differs.
-// kUnsupported: a case is none, the program accessing elements that are not there, say.
+// machine offers) and compares its results with the reference. kVerification: one differs.
+// kUnsupported: a case is invalid, such as a program that accesses elements outside an array.
 Status check_operator(const std::string& name, const std::vector<std::string>& targets = {});
 
 }  // namespace collage

@@ -1,4 +1,4 @@
-// Passes: from a model to a model, to be run in any order, with those of the user's in between.
+// Passes from model to model, which may be mixed with the user's own in any order.
 //
 //   collage::Model model = *collage::Model::load("net.onnx");
 //   collage::Result<collage::Model> partitioned = collage::run_passes(model, {
@@ -7,8 +7,8 @@
 //       collage::passes::partition_for({.targets = {"native"}}),
 //   });
 //
-// A function with Primitive=1 is one kernel, decided on by a pass or by whoever wrote it: no pass
-// here changes it, takes it apart or makes it a part of another.
+// A function with Primitive=1 is one kernel: no pass here changes it, splits it or makes it a part
+// of another.
 #pragma once
 
 #include <collage/module.h>
@@ -20,12 +20,12 @@ struct ModelPass {
   std::function<Result<Model>(const Model&)> run;
 };
 
-// Runs passes in order. The model is verified before the first one and after each; an error names
-// the pass. Exceptions that a pass throws are errors too (kInternal).
+// Runs passes in order. Verifies the model before the first one and after each; an error names the
+// pass. An exception of a pass becomes an error (kInternal).
 Result<Model> run_passes(const Model& model, const std::vector<ModelPass>& passes);
 
-// What compiling @main with these options needs the costs of: one function a task, whoever may run
-// it. `unknown` of its targets have no cost in the database.
+// A function whose costs a compilation of @main with these options needs. `unknown` of its targets
+// have no cost in the database.
 struct MeasuringTask {
   std::string function;              // Relay text, weights by type alone
   std::vector<std::string> targets;  // none: the host's
@@ -36,28 +36,27 @@ Result<std::vector<MeasuringTask>> extract_tasks(const Model& model,
 
 namespace passes {
 
-// All standard passes in their order: what Model::load does to a model.
+// Runs all standard passes in order, as Model::load does.
 ModelPass simplify();
-// One of them by name, such as "fold_constants". kUsage when run: there is none; the message lists
-// them.
+// Runs one of them by name, such as "fold_constants". kUsage when run: there is none; the message
+// lists all.
 ModelPass standard(const std::string& name);
 std::vector<std::string> standard_names();  // in their order, each once
 
-// What one toolchain takes of the model, by its rule, becomes its kernels: global functions with
-// Primitive, Compiler and global_symbol. The largest candidates that fit together; nothing is
-// measured. The rest stays as it is, for the next pass or the search. The toolchain, and what it
-// may not take, are options.targets or options.config, exclude and pin; kUsage where they are
-// several.
+// Partitions for one toolchain: what its rule takes becomes global functions with Primitive,
+// Compiler and global_symbol, the largest candidates that fit together. Measures nothing. The rest
+// stays, for the next pass or the search. options.targets or options.config, exclude and pin name
+// the toolchain and what it may not take; kUsage: they name several toolchains.
 ModelPass partition_for(const ProgramOptions& options);
 
-// Every match of a pattern (docs/patterns.md) becomes one kernel: a global function with Primitive
-// and Composite=label. `compiler`: the toolchain that is to run it; "": whichever does it best.
-// Matches overlap no other, larger ones first. kUsage when run: a malformed pattern.
+// Makes every match of a pattern (docs/patterns.md) one kernel: a global function with Primitive
+// and Composite=label. `compiler`: the toolchain that runs it; "": the fastest. Matches do not
+// overlap, larger ones go first. kUsage when run: the pattern is malformed.
 ModelPass fuse_pattern(const std::string& pattern, const std::string& label,
                        const std::string& compiler = "");
 
-// Partitions as was measured: the cover that was timed fastest or, where none was timed, the one
-// that costs predict to be. Measures nothing: kFrozenCosts where a cost is missing.
+// Partitions by the best measured cover: the one that was timed fastest or, if none was timed, the
+// one of least predicted cost. Measures nothing: kFrozenCosts if a cost is missing.
 ModelPass apply_history_best(const ProgramOptions& options = {});
 
 }  // namespace passes

@@ -1,11 +1,11 @@
-// What makes a shared library a plugin, for `collage … --plugin LIB` and load_plugin:
+// Makes a shared library a plugin, for `collage … --plugin LIB` and load_plugin:
 //
 //   COLLAGE_REGISTER([]() -> collage::Status { … })
 //
-// It stands in one source file, and what it names is called once, when the library was loaded, to
-// register operators (operators.h) and functions (functions.h); a library of one kind alone has a
-// shorter form there. It is built against the headers and the library of the very version that
-// loads it.
+// One source file has it. Its function is called once, when the library is loaded, to register
+// operators (operators.h) and functions (functions.h); a library of one kind alone has a shorter
+// form there. A plugin must be built against the version of the headers and the library that loads
+// it.
 #pragma once
 
 #include <collage/result.h>
@@ -16,9 +16,9 @@
 
 namespace collage {
 
-// Loads a plugin and registers what it holds, here and in the processes that measure for
-// compilations that begin afterwards; once however often it is asked. kUsage: no such file;
-// kUnavailable: it does not load, is no plugin, or was built for another version.
+// Loads a plugin and registers its contents, here and in the worker processes of later
+// compilations. Repeated loads have no effect. kUsage: there is no such file; kUnavailable: it does
+// not load, is no plugin, or was built for another version.
 Status load_plugin(const std::filesystem::path& library);
 
 }  // namespace collage

@@ -1,5 +1,5 @@
-// What a compiled program says of itself: a report, as JSON, and what people read of it. The report
-// is text, so that it can be kept, compared (`collage diff`) and shown later, without the program.
+// The report of a compiled program, as JSON, and text for people made of it. A report can be kept,
+// compared (`collage diff`) and shown later, without the program.
 #pragma once
 
 #include <collage/collage.h>
@@ -16,17 +16,18 @@ struct RunRecord {
   std::vector<double> run_seconds;  // of single runs; empty: the program was not timed
 };
 
-// docs/report-schema.json fixes its form. `program` must have been compiled from `model`.
+// Returns a report in the form of docs/report-schema.json. `program` must have been compiled from
+// `model`.
 Result<std::string> report_text(const Model& model, const Program& program,
                                 const RunRecord& record = {});
 
-// The following take the text of a report. kBadModel: it is none of this version.
+// These functions take the text of a report. kBadModel: it is no report of this version.
 
-// All kernels, their parts of the prediction and their runners-up; or one of them in full, by its
-// own name or an ONNX node's (kUsage: there is none).
+// Describes all kernels, their parts of the prediction and their runners-up; or one kernel in full,
+// by its own name or an ONNX node's (kUsage: there is none).
 Result<std::string> explain_report(const std::string& report, const std::string& kernel = "");
 
-// One HTML page that needs nothing else: the graph, its kernels, what they cost.
+// Returns one self-contained HTML page: the graph, its kernels and their costs.
 Result<std::string> report_page(const std::string& report);
 
 }  // namespace collage

@@ -1,6 +1,6 @@
 // Errors as values: a Status is success or an error with a code, a message and the chain of places
-// it passed through; a Result<T> is a value or such a Status. Everything that input, a backend or
-// the hardware can cause is reported this way; the library never throws and never aborts on it.
+// it passed through; a Result<T> is a value or such a Status. Every failure that input, a backend
+// or the hardware can cause is reported this way; the library never throws and never aborts on it.
 //
 //   collage::Result<collage::Program> program = collage::compile(model, options);
 //   if (!program) { std::cerr << program.status().to_string() << "\n"; return

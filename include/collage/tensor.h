@@ -1,6 +1,5 @@
-// Tensors as the user and every kernel boundary see them: a dtype, a row-major shape and bytes. A
-// Tensor shares its storage when copied; `clone()` copies the bytes. Storage is aligned to 64 bytes
-// when the library allocates it.
+// Tensors of the user and at kernel boundaries: a dtype, a row-major shape and bytes. Copies share
+// storage; `clone()` copies the bytes. Storage that the library allocates is aligned to 64 bytes.
 #pragma once
 
 #include <collage/result.h>
@@ -89,8 +88,8 @@ struct DTypeOf<bool> {
 using Shape =
     std::vector<int64_t>;  // row-major, outermost first; empty for a scalar; dimensions are >= 0
 
-// Number of elements (1 for a scalar), or an error when a dimension is negative or the product
-// overflows 2^62.
+// Returns the number of elements (1 for a scalar), or an error if a dimension is negative or the
+// product overflows 2^62.
 Result<int64_t> checked_num_elements(const Shape& shape);
 int64_t num_elements(const Shape& shape);         // for shapes already known to be valid
 std::string shape_to_string(const Shape& shape);  // "(1, 3, 224, 224)"
@@ -98,21 +97,21 @@ std::string shape_to_string(const Shape& shape);  // "(1, 3, 224, 224)"
 class Tensor {
  public:
   Tensor() = default;  // empty: no storage, `defined()` is false
-  // Uninitialised storage. Fails (kInternal) when the memory cannot be had or the size overflows.
+  // Allocates uninitialised storage. kInternal: the memory cannot be had or the size overflows.
   static Result<Tensor> allocate(DType dtype, Shape shape);
-  // The same, aborting on failure: for shapes that are already in memory elsewhere.
+  // Does the same and aborts on failure: for shapes that are already in memory elsewhere.
   static Tensor empty(DType dtype, Shape shape);
   static Tensor zeros(DType dtype, Shape shape);
-  // Copies values; their number must be the shape's.
+  // Copies values, whose number must be the shape's.
   template <typename T>
   static Tensor from(Shape shape, const std::vector<T>& values);
   template <typename T>
   static Tensor scalar(T value) {
     return from<T>({}, {value});
   }
-  // A view of memory owned by somebody else, who must outlive it.
+  // Views memory that the caller owns and keeps alive.
   static Tensor borrow(DType dtype, Shape shape, void* data);
-  // A view that keeps `owner` alive.
+  // Views memory and keeps `owner` alive.
   static Tensor share(DType dtype, Shape shape, std::shared_ptr<void> owner, void* data);
 
   bool defined() const { return data_ != nullptr || owner_ != nullptr; }
@@ -137,13 +136,14 @@ class Tensor {
   }
 
   Tensor clone() const;
-  // The same storage with another shape of equally many elements.
+  // Shares the storage with another shape of equally many elements.
   Tensor reshaped(Shape shape) const;
-  // Elements as double or int64, whatever the dtype (slow path: attributes, small constants,
-  // printing).
+  // Returns an element as double or int64, whatever the dtype (slow: for attributes, small
+  // constants, printing).
   double element_as_double(int64_t index) const;
   int64_t element_as_int64(int64_t index) const;
-  // A DLPack view of this tensor on the CPU that keeps the storage alive until its deleter runs.
+  // Returns a DLPack view of this tensor on the CPU that keeps the storage alive until its deleter
+  // runs.
   DLManagedTensor* to_dlpack() const;
 
  private:

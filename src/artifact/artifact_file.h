@@ -1,6 +1,6 @@
 // An artifact's file in memory: mapped, or given by the caller. Opening it checks everything but
-// the entries' data, which is compared with its checksum when it is first asked for; what nobody
-// asks for is not read, and takes no memory.
+// the entries' data, which is compared with its checksum when it is first read; unread entries take
+// no memory.
 #pragma once
 
 #include <filesystem>
@@ -18,34 +18,36 @@ namespace collage {
 
 class ArtifactFile : public std::enable_shared_from_this<ArtifactFile> {
  public:
-  // With a key, it is refused unless the key's owner signed it (kBadModel), and is read into memory
-  // of this process first: who changes the file afterwards changes nothing.
+  // Opens a file. With a key, it is refused unless the key's owner signed it (kBadModel), and is
+  // read into memory of this process first, so that later changes of the file have no effect.
   static Result<std::shared_ptr<ArtifactFile>> open(
       const std::filesystem::path& path, const std::optional<PublicKey>& signer = std::nullopt);
-  // Copied unless it begins on a multiple of 64 bytes and `owner` keeps it.
+  // Copies the bytes unless they begin on a multiple of 64 bytes and `owner` keeps them.
   static Result<std::shared_ptr<ArtifactFile>> from_memory(
       const void* data, size_t bytes, std::shared_ptr<const void> owner,
       const std::optional<PublicKey>& signer = std::nullopt);
 
   const Manifest& manifest() const { return manifest_; }
-  // That its program runs with: those it was told, else those that it was compiled for where
-  // somebody chose them, else the cores that this process may use.
+  // Threads that its program runs with: those of use_threads, else those that it was compiled for
+  // if the user chose them, else the cores that this process may use.
   int threads() const;
-  // Before anything is loaded from it; 0: as it says itself.
+  // Call it before anything is loaded; 0: as the file states.
   void use_threads(int threads) { told_threads_ = threads; }
-  // An entry's data, which keeps the file in memory. kBadModel: there is none, or it is damaged.
+  // Returns an entry's data, which keeps the file in memory. kBadModel: there is none, or it is
+  // damaged.
   Result<SharedBytes> entry(const std::string& name);
-  // The same, neither read nor compared: for whoever needs to know what lies there, not its values.
+  // Returns the entry without reading or comparing it, for callers that need its place and not its
+  // values.
   Result<SharedBytes> unread_entry(const std::string& name);
-  // Gives the memory of an entry back, as far as it is a mapped file's: whoever reads it again has
-  // it read from the file.
+  // Gives the memory of an entry back, as far as it is a mapped file's; a later access reads it
+  // from the file.
   void forget(const std::string& name);
-  // Compares every entry with its SHA-256: slower than checksums, and nothing gets past it.
+  // Compares every entry with its SHA-256: slower than checksums, and also safe against malice.
   Status check_hashes() const;
 
-  // Bytes of the mapped file that are in this process's memory; 0 where the caller gave it.
+  // Bytes of the mapped file that are in this process's memory; 0 if the caller gave the bytes.
   size_t resident_bytes() const;
-  // Seconds that opening it and mapping what was asked for took, and computing checksums.
+  // Seconds spent on opening and mapping, and on computing checksums.
   double map_seconds() const { return map_seconds_; }
   double check_seconds() const { return check_seconds_; }
 

@@ -1,4 +1,4 @@
-// Tensors of others, by DLPack.
+// Reads and writes tensors of other libraries by DLPack.
 #pragma once
 
 #include <collage/tensor.h>
@@ -9,16 +9,16 @@
 
 namespace collage {
 
-// Its memory as it is, which must outlive the tensor; or a copy where its elements do not lie
-// densely in row-major order. kBadModel unless it is a tensor of that type on the CPU; `what` names
-// it.
+// Borrows the tensor's memory, which must outlive the result; or copies it if its elements are not
+// dense in row-major order. kBadModel unless it is a tensor of that type on the CPU; `what` names
+// it in the message.
 Result<Tensor> borrow_dlpack(const DLTensor& given, const TensorType& type,
                              const std::string& what);
 
 // Where its elements lie.
 TensorMemory memory_of(const DLTensor& tensor);
 
-// Writes the elements to where the other's strides say; types are equal.
+// Writes the elements by the other tensor's strides; types are equal.
 void copy_to_dlpack(const Tensor& from, const DLTensor& to);
 
 }  // namespace collage

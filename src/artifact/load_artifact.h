@@ -1,5 +1,5 @@
-// From a file to a plan that runs here: the host and the kernels' libraries are what the manifest
-// asks for, and every entry that is read fits its checksum.
+// Loads a plan from a file: checks the host and the kernels' libraries against the manifest, and
+// every entry that is read against its checksum.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,16 @@ struct LoadedArtifact {
   int threads() const { return file->threads(); }
 };
 
-// What all that load from a file do first: kUnavailable where it was made for another version or
-// processor, or needs a library that is not here.
+// Called before any load from a file. kUnavailable: it was made for another version or processor,
+// or needs a library that is not here.
 Status check_requirements(const Manifest& manifest);
-// kUsage, naming what loads the file, unless that is `loader`: "Artifact", "DynamicArtifact" or
-// "DynamicProgram".
+// kUsage, naming the class that loads the file, unless that is `loader`: "Artifact",
+// "DynamicArtifact" or "DynamicProgram".
 Status check_loaded_by(std::string_view loader, const Manifest& manifest);
-// The plan in that entry; kBadModel: it is damaged.
+// Loads the plan in that entry; kBadModel: it is damaged.
 Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry);
 
-// Both; kUsage where the file holds specialisations (specialisations.h).
+// Does both; kUsage if the file holds specialisations (specialisations.h).
 Result<LoadedArtifact> load_artifact(std::shared_ptr<ArtifactFile> file);
 
 }  // namespace collage

@@ -11,20 +11,21 @@
 
 namespace collage {
 
-// Of an artifact's file name.
+// Extension of an artifact's file name.
 inline constexpr char kArtifactExtension[] = ".collage";
-// Entries' names.
+// Names of entries.
 inline constexpr char kManifestEntry[] = "manifest.json";
 inline constexpr char kPlanEntry[] = "plan.json";
 inline constexpr char kSpecialisationsEntry[] = "specialisations.json";
-// Of a program that runs in stages (dynamic/saved_stages.h), and its model.
+// Entries of a program that runs in stages (dynamic/saved_stages.h), and of its model.
 inline constexpr char kStagesEntry[] = "stages.json", kModelEntry[] = "model.onnx";
 inline constexpr char kWeightsEntry[] = "weights";
 inline constexpr char kModuleEntry[] = "module.json", kModuleWeightsEntry[] = "module.weights";
 inline constexpr char kReportEntry[] = "report.json";
 
-// Of the file, its manifest, plans, specialisations and module; raised with every change of them
-// (tests/saved_layouts.txt holds the forms). Kernels have versions of their own, their loaders'.
+// Version of the form of the file, its manifest, plans, specialisations and module; raised with
+// every change of them (tests/saved_layouts.txt holds the forms). Kernels have versions of their
+// own, their loaders'.
 inline constexpr int kArtifactFormat = 1;
 inline constexpr size_t kPageBytes = 4096;  // entries begin at multiples of it
 
@@ -53,10 +54,10 @@ struct Manifest {
 };
 
 std::string manifest_text(const Manifest& manifest);
-// `file_bytes`: entries lie within them, in order, on pages.
+// `file_bytes`: entries must lie within them, in order, on pages.
 Result<Manifest> parse_manifest(std::string_view text, size_t file_bytes);
 
-// Whether this process may run it, apart from its loaders: kUnavailable with what differs.
+// Checks whether this process may run it, apart from its loaders; kUnavailable states what differs.
 Status check_host(const Manifest& manifest);
 
 }  // namespace collage

@@ -1,4 +1,4 @@
-// The public programs of a file that is open, or why it is not; errors are those of their `load`.
+// Opens the public programs of a file; errors are those of their `load`.
 #pragma once
 
 #include <collage/artifact.h>

@@ -1,4 +1,4 @@
-// What of this processor's instruction sets compiled kernels may use, by name.
+// Names of this processor's instruction sets that compiled kernels may use.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 namespace collage {
 
 std::vector<std::string> processor_features();  // "avx2", "avx512f" …, in a fixed order
-// Without the matrix unit, which no compiler uses of its own accord: kernels that use it ask for
-// it.
+// The same without the matrix unit, which compilers do not use by themselves; kernels that use it
+// check for it.
 std::vector<std::string> code_features();
 
 }  // namespace collage

@@ -1,6 +1,6 @@
-// Plans as JSON, each an entry, with what their kernels and constants are made of beside them:
-// constants one after the other in one block, each on a multiple of 64 bytes, and objects, each an
-// entry of its own. Equal ones are there once, of whatever plans.
+// Plans as JSON, each an entry. Constants of their kernels lie one after the other in one block,
+// each on a multiple of 64 bytes; objects are entries of their own. Equal constants and objects of
+// all plans are stored once.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,17 @@ struct SavedPlans {
 
 class PlanSaver {
  public:
-  // Of kernels compiled for so many threads.
+  // `threads`: the number that the kernels were compiled for.
   explicit PlanSaver(int threads) : threads_(threads) {}
 
-  // As the entry of that name. An error names the step and says why its kernel cannot be saved.
+  // Adds a plan as the entry of that name. An error names the step and says why its kernel cannot
+  // be saved.
   Status add(const std::string& entry, const Plan& plan);
-  // Where it lies in the block: offset and bytes.
+  // Returns the constant's place in the block: offset and bytes.
   std::pair<size_t, size_t> add_constant(const SharedBytes& constant);
   std::pair<size_t, size_t> add_constant(const Tensor& tensor);
   void add_text(const std::string& entry, std::string text);
-  // Nothing is added any more.
+  // Ends the block; nothing may be added afterwards.
   Result<SavedPlans> finish();
 
  private:
@@ -54,17 +55,19 @@ class PlanSaver {
 
 struct LoadedPlan {
   std::shared_ptr<const Plan> plan;
-  // Of constants in their final form: the weights, and what kernels pack again for themselves.
+  // Bytes of constants in their final form: the weights, and what kernels pack again for
+  // themselves.
   size_t packed_bytes = 0;
 };
 
-// The entry of that name.
+// Returns the entry of that name.
 using EntryReader = std::function<Result<SharedBytes>(const std::string& name)>;
-// Whatever the entries hold: a plan whose buffers lie within its arena and its tensors, and whose
-// kernels stay within their buffers; or an error. `name` is the plan's entry.
+// Loads the plan of entry `name`. For any content of the entries, the result is a plan whose
+// buffers lie within its arena and its tensors, and whose kernels stay within their buffers; or an
+// error.
 Result<LoadedPlan> load_plan(const EntryReader& entry, const std::string& name, int threads);
 
-// A constant's place in the block `weights`, as `add_constant` gave it.
+// Returns the constant at a place in the block `weights`, as `add_constant` returned it.
 Result<SharedBytes> constant_from(const JsonFields& fields, const char* name,
                                   const SharedBytes& weights);
 

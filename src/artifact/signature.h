@@ -17,7 +17,7 @@ class SigningKey {
  public:
   // kUsage: the text is no private key of Ed25519.
   static Result<SigningKey> parse(const std::string& pem);
-  // None of an empty text.
+  // Returns none for an empty text.
   static Result<std::optional<SigningKey>> parse_if_given(const std::string& pem);
   std::string sign(std::string_view message) const;
 

@@ -1,5 +1,5 @@
-// The specialisations of a dynamic program in a file: an entry that tells what the program takes
-// and gives and which plan serves which shapes, and the plans, which share constants and objects.
+// The specialisations of a dynamic program in a file: an entry that states the program's inputs and
+// outputs and which plan serves which shapes, and the plans, which share constants and objects.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@
 
 namespace collage {
 
-// What is computed where the conditions hold, by the tensors' names in the model.
+// The plan for shapes that satisfy the conditions, by the tensors' names in the model.
 struct PlanForShapes {
   TensorConditions conditions;
   std::vector<std::string> inputs, outputs;    // of the plan, in its order
@@ -36,23 +36,23 @@ struct CompiledSpecialisations {
   std::vector<CompiledForShapes> specialisations;
 };
 
-// kUnsupported, naming the step and its target, where a kernel cannot be saved.
+// kUnsupported, naming the step and its target: a kernel cannot be saved.
 Status write_artifact(const std::filesystem::path& path, const CompiledSpecialisations& program,
                       const PlanFacts& facts);
 
-// Those of a file. Any thread may use it.
+// The specialisations of a file. Any thread may use it.
 class LoadedSpecialisations {
  public:
-  // kUnavailable and kBadModel as of load_artifact; kUsage where the file holds one plan.
+  // kUnavailable and kBadModel as of load_artifact; kUsage: the file holds one plan.
   static Result<std::shared_ptr<LoadedSpecialisations>> load(std::shared_ptr<ArtifactFile> file);
 
   const BucketedInterface& interface() const { return table_.interface; }
   const std::vector<std::string>& results() const { return table_.results; }
   const std::vector<PlanForShapes>& specialisations() const { return table_.specialisations; }
   int threads() const { return file_->threads(); }
-  // The number of the one that serves these inputs; kUnavailable where none does.
+  // Returns the number of the specialisation that serves these inputs; kUnavailable: none does.
   Result<size_t> find(const TensorsByName& inputs) const;
-  // Its plan, loaded when it is first asked for; null where there is nothing to compute.
+  // Returns its plan, loaded when it is first needed; null if there is nothing to compute.
   Result<std::shared_ptr<const Plan>> plan(size_t number);
 
  private:

@@ -1,4 +1,4 @@
-// From a plan to a file, which is published when it was written and read back.
+// Writes a plan to a file, reads it back, and publishes it.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@
 
 namespace collage {
 
-// What the manifest says of a plan besides.
+// What the manifest states of a plan besides.
 struct PlanFacts {
   int threads = 1;
   std::string model;  // the file's name
   double max_error = 0;
-  bool any_threads = false;  // nobody chose them
+  bool any_threads = false;                      // nobody chose them
   std::optional<SigningKey> key = std::nullopt;  // that signs the file
 };
 
 // `more`: entries that running does not read, the module and the report. kUnsupported, naming the
-// step and its target, where a kernel cannot be saved.
+// step and its target: a kernel cannot be saved.
 Status write_artifact(const std::filesystem::path& path, const Plan& plan, const PlanFacts& facts,
                       std::vector<ZipEntry> more);
-// The same of what was saved already.
+// Does the same with what was saved already.
 Status write_artifact(const std::filesystem::path& path, SavedPlans saved, const PlanFacts& facts,
                       std::vector<ZipEntry> more);
 

@@ -1,5 +1,5 @@
-// A sum of large blocks of bytes, as fast as memory is read: to find equal blocks, or damage.
-// Blocks that differ have one sum once in 2^64, unless somebody made them so, which is easy.
+// Sums large blocks of bytes at the speed of memory, to find equal blocks or damage. Different
+// blocks have equal sums once in 2^64, unless they were constructed to, which is easy.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,15 @@
-// The sizes of this processor's caches, as the operating system tells them.
+// Sizes of this processor's caches, as the operating system states them.
 #pragma once
 
 #include <cstddef>
 
 namespace collage {
 
-// Bytes of a core's first level, for data; 32 KB where the system does not say.
+// Bytes of a core's first-level data cache; 32 KB if the system does not state it.
 size_t first_cache_bytes();
-// Bytes of a core's own cache (the second level); 1 MB where the system does not say.
+// Bytes of a core's own second-level cache; 1 MB if the system does not state it.
 size_t private_cache_bytes();
-// Bytes of the cache that several cores share (the third level); 32 MB where it does not say.
+// Bytes of the third-level cache that several cores share; 32 MB if it is not stated.
 size_t shared_cache_bytes();
 
 }  // namespace collage

@@ -1,5 +1,5 @@
-// COLLAGE_CHECK(condition, format, …): for our own bugs only. Prints where and what, then aborts.
-// What input, a backend or the hardware can cause is a Status instead.
+// COLLAGE_CHECK(condition, format, …): for our own bugs only. Prints place and message, then
+// aborts. Failures that input, a backend or the hardware can cause are Statuses instead.
 #pragma once
 
 #include <fmt/format.h>

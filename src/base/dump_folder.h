@@ -1,5 +1,5 @@
-// Where intermediate states are written for people who look for a fault: COLLAGE_DUMP=dir[:regex],
-// the folder and which names to write; nothing where it is not set.
+// The folder that COLLAGE_DUMP=dir[:regex] names for intermediate states, and which names are
+// written there; nothing is written if it is not set.
 #pragma once
 
 #include <filesystem>
@@ -13,8 +13,8 @@ namespace collage {
 
 class DumpFolder {
  public:
-  // `request`: "dir" or "dir:regex"; empty: that of the environment. Makes the folder. kUsage: it
-  // cannot be made, or the expression is none.
+  // `request`: "dir" or "dir:regex"; empty: the environment's. Makes the folder. kUsage: the folder
+  // cannot be made, or the expression is malformed.
   static Result<DumpFolder> open(const std::string& request = "");
 
   bool wants(const std::string& name) const {

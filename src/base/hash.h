@@ -10,7 +10,7 @@ namespace collage {
 
 std::string sha256_hex(std::string_view bytes);  // 64 lower-case hex digits
 
-// Incremental form, for data that is not in one piece.
+// Hashes data that comes in pieces.
 class Sha256 {
  public:
   Sha256();

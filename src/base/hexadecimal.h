@@ -20,7 +20,7 @@ inline std::string hexadecimal(const void* data, size_t bytes) {
   return text;
 }
 
-// None where the text holds anything but pairs of such digits.
+// Returns none if the text holds anything but pairs of such digits.
 inline std::optional<std::string> from_hexadecimal(std::string_view text) {
   const auto value = [](char c) {
     if (c >= '0' && c <= '9') return c - '0';

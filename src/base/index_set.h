@@ -1,6 +1,7 @@
 // A set of small non-negative integers as a bit vector: the nodes of a dataflow graph, by their
-// post-dfs index. Only the words between the smallest and the largest element are kept, so that
-// many small sets over a large graph stay small. Sets compare by content.
+// index in post-order (post-dfs index: if i < j, node j cannot influence node i). Only the words
+// between the smallest and the largest element are kept, so that many small sets over a large graph
+// stay small. Sets compare by content.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +41,7 @@ class IndexSet {
   }
   static constexpr size_t kNone = ~size_t{0};
   size_t first() const { return next(0); }
-  // The smallest element >= from, or kNone.
+  // Returns the smallest element >= from, or kNone.
   size_t next(size_t from) const {
     for (size_t w = std::max(from / 64, offset_); w < end(); ++w) {
       uint64_t bits = word(w);
@@ -121,7 +122,7 @@ class IndexSet {
   size_t end() const { return offset_ + words_.size(); }
   bool holds(size_t w) const { return w >= offset_ && w < end(); }
   uint64_t word(size_t w) const { return holds(w) ? words_[w - offset_] : 0; }
-  // Makes room for the words from..to-1.
+  // Reserves the words from..to-1.
   void cover(size_t from, size_t to) {
     if (words_.empty()) {
       offset_ = from;

@@ -1,10 +1,10 @@
-// Ctrl-C as a request: long work looks at `interrupted` between two pieces, keeps what it has and
+// Ctrl-C as a request: long work checks `interrupted` between two pieces, keeps its results and
 // goes on with the best so far. A second Ctrl-C ends the process at once.
 #pragma once
 
 namespace collage {
 
-// While one is alive, the first SIGINT or SIGTERM only sets the flag. One at a time.
+// While one exists, the first SIGINT or SIGTERM only sets the flag. One at a time.
 class InterruptScope {
  public:
   InterruptScope();

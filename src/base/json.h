@@ -1,5 +1,5 @@
-// JSON that others wrote: files, database rows, lines of another process. What handles JSON values
-// (copies, prints, compares) goes down them recursively, so nesting is limited before they exist.
+// JSON from untrusted sources: files, database rows, lines of another process. Functions on JSON
+// values (copying, printing, comparing) are recursive, so nesting is limited before values exist.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 namespace collage {
 
-// Null where the text is no JSON or nests too deep.
+// Returns null if the text is malformed or nests too deep.
 nlohmann::json parse_json(std::string_view text);
 
 inline constexpr int kMaxJsonDepth = 128;  // of lists and objects inside one another

@@ -1,6 +1,6 @@
-// Reading JSON that may hold anything: what a process of another build writes, a database that
-// somebody else filled, a damaged file. Nothing here throws: a field that is missing, of another
-// type or out of range is an error that names it.
+// Reads JSON that may hold anything: output of another build, a foreign database, a damaged file.
+// Nothing here throws: a field that is missing, of another type or out of range is an error that
+// names it.
 //
 //   const nlohmann::json value = parse_json(text);
 //   const JsonFields fields(value);
@@ -18,7 +18,7 @@
 
 namespace collage {
 
-// On one line; bytes that are no UTF-8 are replaced.
+// Prints on one line; bytes that are not UTF-8 are replaced.
 std::string json_text(const nlohmann::json& value);
 
 class JsonFields {
@@ -27,18 +27,18 @@ class JsonFields {
     double low, high;  // both included; never NaN or infinite
   };
 
-  // Of an object, which must outlive it; anything else has no fields.
+  // `object` must outlive it; a value that is no object has no fields.
   explicit JsonFields(const nlohmann::json& object) : object_(object) {}
   explicit JsonFields(nlohmann::json&&) = delete;
 
   bool has(const char* name) const;
-  // With `missing` a field that is not there has that value.
+  // `missing` is the value of a field that is absent.
   Result<std::string> text(const char* name, std::optional<std::string> missing = {}) const;
   Result<double> number(const char* name, Range range, std::optional<double> missing = {}) const;
   Result<int64_t> integer(const char* name, int64_t low, int64_t high,
                           std::optional<int64_t> missing = {}) const;
   Result<bool> flag(const char* name, std::optional<bool> missing = {}) const;
-  // An array or object, which belongs to the value that is read.
+  // Returns an array or object, which belongs to the value that is read.
   Result<const nlohmann::json*> array(const char* name) const;
   Result<const nlohmann::json*> object(const char* name) const;
 

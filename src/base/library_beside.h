@@ -1,5 +1,5 @@
-// Libraries that lie beside the one that holds this code, or in collage/ below, and are loaded when
-// they are first asked for: a process holds nothing that it does not use.
+// Loads libraries that lie beside the one that holds this code, or in collage/ below, when they are
+// first needed: a process holds nothing that it does not use.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,13 +10,13 @@
 
 namespace collage {
 
-// What dlsym takes, and with it all that the library needs; it is never closed. kUnavailable where
-// there is none, it cannot be loaded, or this process may not have `room` bytes of addresses more:
-// initialisers of some libraries wait for ever where they get no memory.
+// Returns a handle for dlsym and loads all that the library needs; it is never closed.
+// kUnavailable: there is none, it cannot be loaded, or this process may not have `room` bytes of
+// addresses more (initialisers of some libraries hang without memory).
 Result<void*> load_library_beside(const std::string& file, size_t room = 0);
 inline constexpr size_t kLinearAlgebraRoom = size_t{512} << 20;  // of OpenBLAS
 
-// A function of it, or of what it needs; kUnavailable where there is none.
+// Returns a function of the library, or of its dependencies; kUnavailable: there is none.
 template <typename Function>
 Status find_function(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(library, name));

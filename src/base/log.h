@@ -1,6 +1,6 @@
-// Logging for people who watch a run: lines on stderr. Levels: warn is always shown, info with -v,
-// debug with -vv; -q leaves errors only. Nothing is logged while something is timed. The logger is
-// our own: a program that uses the library keeps spdlog's default one for itself.
+// Logs lines to stderr. Levels: warnings are always shown, info with -v, debug with -vv; -q leaves
+// errors only. Nothing is logged while something is timed. The logger is our own: a program that
+// uses the library keeps spdlog's default one for itself.
 #pragma once
 
 #include <fmt/format.h>

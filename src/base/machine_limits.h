@@ -1,7 +1,6 @@
-// What this process may use of the machine: of its cores and of its memory. The least of what the
-// machine has, the affinity mask, resource limits (ulimit -v), and the control groups that the
-// process is in, its own and those around it, of version 1, 2, or both: a container, a service, a
-// job or a pod may limit any of them.
+// The cores and the memory that this process may use: the least of what the machine has, the
+// affinity mask, resource limits (ulimit -v), and the control groups of the process, its own and
+// those around it, of version 1, 2, or both.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +9,18 @@
 
 namespace collage {
 
-// What control groups allow; none: no limit.
+// Limits of control groups; none: no limit.
 struct GroupLimits {
   std::optional<double> cores;    // processor time by time
   std::optional<uint64_t> bytes;  // of memory
 };
 
-// Of the groups that this process is in, from its own up to the outermost that it can see. `root`:
-// where proc and the groups' file systems are found, for tests.
+// Reads the groups of this process, from its own up to the outermost visible one. `root`: the
+// folder that holds proc and the groups' file systems, for tests.
 GroupLimits group_limits(const std::filesystem::path& root = "/");
 
-// Memory that this process may still take: what neither the machine nor one of its groups has given
-// away, but for pages of files. `root` as above.
+// Bytes that this process may still take: memory that is free in the machine and in all its groups,
+// pages of files included. `root` as above.
 uint64_t memory_left(const std::filesystem::path& root = "/");
 
 // Whole cores, at least one.

@@ -1,5 +1,5 @@
-// A file in memory that has no name: for libraries and programs that write to files alone. No disk
-// can be full, and nothing is left behind when a process is killed.
+// A nameless file in memory, for libraries and programs that only write files. It needs no disk
+// space, and nothing is left behind when a process is killed.
 #pragma once
 
 #include <string>
@@ -12,18 +12,17 @@ namespace collage {
 
 class MemoryFile {
  public:
-  // An empty one that up to `most_bytes` will be written to. `name` is what /proc shows.
-  // kUnavailable where the machine has no memory for it, or where this process may not write files
-  // of that size (ulimit -f).
+  // Makes an empty file for up to `most_bytes`. `name` is shown in /proc. kUnavailable: the machine
+  // has no memory for it, or this process may not write files of that size (ulimit -f).
   static Result<MemoryFile> create(const char* name, size_t most_bytes);
-  // One of that content.
+  // Makes a file with that content.
   static Result<MemoryFile> of(const char* name, std::string_view content);
   MemoryFile(MemoryFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   MemoryFile& operator=(MemoryFile&&) = delete;
   ~MemoryFile();
 
   int descriptor() const { return descriptor_; }
-  // Good in this process, and in a tool that inherits the descriptor (run_tool).
+  // Valid in this process, and in a tool that inherits the descriptor (run_tool).
   std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
   Result<std::string> content() const;
 

@@ -1,6 +1,6 @@
-// The last line of defence: an exception that nobody expected becomes a Status. What is known to
-// throw is caught where it is called; this stands at the edge of the library, whose callers are
-// promised that nothing throws, and around what backends run.
+// Converts an unexpected exception to a Status. Known exceptions are caught where they arise; this
+// stands at the edge of the library, which promises its callers not to throw, and around code of
+// backends.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace collage {
 
-// What `body` gives, a Result or a Status; kInternal where it throws.
+// Returns what `body` returns, a Result or a Status; kInternal if it throws.
 template <typename F>
 auto without_exceptions(F&& body) -> decltype(body()) {
   try {

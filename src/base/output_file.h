@@ -1,9 +1,9 @@
-// A file that somebody named for what is written: written whole under a name of its own, then given
-// its place, so that a reader never sees half of it and a failure leaves what was there.
+// A file that a user names for output: written whole under a temporary name, then renamed, so that
+// a reader never sees half of it and a failure leaves the old file.
 //
-// Symbolic links are followed: the file that they lead to is replaced, never the link. What is no
-// regular file (a device, a pipe, an open file as /dev/stdout) is never replaced: what was written
-// is copied into it.
+// Symbolic links are followed: the file that they lead to is replaced, never the link. A file that
+// is not regular (a device, a pipe, an open file as /dev/stdout) is never replaced: the output is
+// copied into it.
 //
 //   OutputFile file = TRY(OutputFile::create("report.json"));
 //   write_all(file.descriptor(), …);
@@ -18,20 +18,20 @@ namespace collage {
 
 class OutputFile {
  public:
-  // An empty file beside the place, or in the folder of temporary files where the place is no
-  // regular file.
+  // Makes an empty file beside the named one, or in the folder of temporary files if the named one
+  // is not regular.
   static Result<OutputFile> create(const std::filesystem::path& named);
-  // Why `create` could not, as far as that can be told without writing.
+  // Returns why `create` would fail, as far as that can be determined without writing.
   static Status check(const std::filesystem::path& named);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();  // unpublished, it goes
 
-  // Where to write: through the descriptor, or by others under this name, who may put another file
-  // in its place.
+  // Write through the descriptor, or under this name; another program may put another file in its
+  // place.
   int descriptor() const { return descriptor_; }
   const std::filesystem::path& temporary() const { return temporary_; }
-  // Whole on the disk, then in its place.
+  // Syncs the file to the disk, then renames it.
   Status publish();
 
  private:

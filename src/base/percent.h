@@ -1,4 +1,4 @@
-// Parts of a whole as people read them.
+// Formats parts of a whole for people.
 #pragma once
 
 #include <fmt/format.h>

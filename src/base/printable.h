@@ -1,4 +1,4 @@
-// Names that come from models, made fit for a terminal.
+// Makes names of models fit for a terminal.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace collage {
 
-// Control characters, and those that turn the direction of writing, become '?'; what is longer than
-// `longest` bytes ends in "..." (never within a letter).
+// Replaces control characters, and those that change the direction of writing, by '?'; cuts text
+// above `longest` bytes and appends "..." (never within a letter).
 std::string printable(std::string_view name, size_t longest = 100);
 
 }  // namespace collage

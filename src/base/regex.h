@@ -17,10 +17,10 @@ namespace collage {
 
 class Regex {
  public:
-  // kUsage where `expression` is none, with the place and what is wrong there.
+  // kUsage: `expression` is malformed, with the place and the reason.
   static Result<Regex> parse(std::string_view expression);
 
-  // Whether some part of `text` matches.
+  // Returns whether some part of `text` matches.
   bool found_in(std::string_view text) const;
 
  private:

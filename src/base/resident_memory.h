@@ -1,21 +1,21 @@
-// How much memory this process holds, as the kernel of the operating system counts it.
+// How much memory this process holds, as the operating system counts it.
 #pragma once
 
 #include <cstddef>
 
 namespace collage {
 
-// Forgets the peak so far. Where that is not allowed, peaks are those since the process began.
+// Resets the peak. If that is not allowed, peaks are those since the process began.
 void reset_peak_resident_bytes();
-// The most since then; 0 where the system does not say.
+// Returns the peak since the reset; 0 if the system does not state it.
 size_t peak_resident_bytes();
-// Now, of memory that is no file's: what was allocated and touched. 0 likewise.
+// Returns the anonymous memory held now: allocated and touched. 0 if it is not stated.
 size_t anonymous_bytes();
-// Now, of the mapping of a file that begins at `begin` and has so many bytes. 0 likewise.
+// Returns the resident part of a file's mapping of `bytes` bytes at `begin`. 0 if it is not stated.
 size_t resident_bytes_of(const void* begin, size_t bytes);
 
-// Gives the system back what the process holds and does not use: freed memory that malloc keeps for
-// later, and pages that were read of mapped files (mapped_file.h).
+// Returns unused memory to the system: freed memory that malloc keeps, and pages that were read of
+// mapped files (mapped_file.h).
 void return_unused_memory();
 
 }  // namespace collage

@@ -1,5 +1,5 @@
-// A folder of temporary files that disappears with the object. What processes leave that were
-// killed, the next one that makes such a folder removes.
+// A folder of temporary files that is removed with the object. Folders of killed processes are
+// removed when the next one of the kind is made.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,9 @@ namespace collage {
 
 class ScratchFolder {
  public:
-  // Below `parent`, the user's alone; its name begins with `prefix`, by which folders of one kind
-  // are told from others': those of this user that no living process holds are removed.
+  // Makes a folder below `parent` that only the user can access. Its name begins with `prefix`,
+  // which identifies the kind: folders of this kind and user that no living process holds are
+  // removed.
   static Result<ScratchFolder> create(const std::filesystem::path& parent,
                                       const std::string& prefix);
   ScratchFolder(ScratchFolder&& other) noexcept;

@@ -1,12 +1,12 @@
-// Order statistics of a sample, and whether two samples differ.
+// Order statistics of a sample, and a test whether two samples differ.
 #pragma once
 
 #include <vector>
 
 namespace collage {
 
-// Linear interpolation between closest ranks; `fraction` in [0, 1]. The sample must not be empty.
-// Never above that of a larger fraction.
+// Interpolates linearly between closest ranks; `fraction` in [0, 1]. The sample must not be empty.
+// The result never decreases with `fraction`.
 double percentile(std::vector<double> sample, double fraction);
 inline double median(const std::vector<double>& sample) { return percentile(sample, 0.5); }
 
@@ -17,8 +17,9 @@ struct Interval {
 };
 Interval median_interval(std::vector<double> sample);
 
-// The Mann-Whitney U test, two-sided, by its normal approximation with ties corrected: how probable
-// samples as different as these are, if both came from one distribution. 1 where either is empty.
+// The Mann-Whitney U test, two-sided, by its normal approximation with ties corrected: the
+// probability of samples at least as different as these, if both came from one distribution. 1 if
+// either is empty.
 double mann_whitney(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace collage

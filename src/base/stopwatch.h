@@ -8,7 +8,7 @@ namespace collage {
 class Stopwatch {
  public:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
-  // The seconds so far; begins again at 0.
+  // Returns the seconds so far and restarts at 0.
   double restart() {
     const Clock::time_point now = Clock::now();
     const double elapsed = std::chrono::duration<double>(now - begin_).count();

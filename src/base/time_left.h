@@ -1,5 +1,5 @@
-// How long work will still take, by what its finished pieces took. Pieces differ, and more of them
-// are found on the way, so such estimates jump; what is told of them does not.
+// Estimates how long work will still take, from its finished pieces. Pieces differ, and more of
+// them are found on the way, so raw estimates jump; the returned ones are smoothed.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@ namespace collage {
 
 class TimeLeft {
  public:
-  // Seconds: after `elapsed` of them `worked` pieces (at least one) are done and `remaining` are
-  // not. Above what it told last by a tenth at most.
+  // Returns seconds: after `elapsed` seconds `worked` pieces (at least one) are done and
+  // `remaining` are not. At most a tenth above the last result.
   double tell(double elapsed, size_t worked, size_t remaining);
 
  private:

@@ -1,6 +1,6 @@
-// A graph that is run in stages: the model's own, or the body of a loop. It remembers every stage
-// that it compiled, by what decided it: the shapes of the tensors that the stage reads, and the
-// contents of those that decide shapes.
+// A graph that is run in stages: the model's own, or the body of a loop. It keeps every stage that
+// it compiled, by the shapes of the tensors that the stage reads, and the contents of those that
+// decide shapes.
 #pragma once
 
 #include <map>
@@ -18,19 +18,22 @@ namespace collage {
 
 class DynamicGraph {
  public:
-  // `name` is for reports. `depth`: how many stages are before it; a loop's body has some.
+  // `name` is for reports. `depth`: the number of stages before it (a loop's body has some).
   DynamicGraph(StageContext& context, frontend::RemainingGraph graph, std::string name,
                size_t depth = 0);
   ~DynamicGraph();
 
-  // The graph's outputs, in order, from its inputs and what it reads of the graph around it.
+  // Returns the graph's outputs, in order, from its inputs and what it reads of the graph around
+  // it.
   Result<std::vector<Tensor>> run(TensorsByName tensors);
   const std::vector<std::string>& outputs() const;
-  // What was compiled so far, to be saved; the graph has one stage. kUsage where that is nothing.
+  // Returns what was compiled so far, to be saved; the graph has one stage. kUsage: nothing was
+  // compiled.
   Result<std::vector<CompiledForShapes>> compiled() const;
-  // Whether anything runs between two stages of what was run so far.
+  // Returns whether anything runs between two stages of what was run so far.
   bool has_stages() const;
-  // What was compiled so far of all stages, by their keys (stage_program.h); loops' bodies too.
+  // Adds the plans of all stages compiled so far, by their keys (stage_program.h); loops' bodies
+  // too.
   Status add_plans(std::map<std::string, std::shared_ptr<const Plan>>& plans) const;
 
  private:
@@ -50,7 +53,7 @@ class DynamicGraph {
                                              const HostRun& host);
   Status run_on_host(const frontend::FlatNode& node, TensorsByName& tensors);
   Result<LoopBody*> body_of(const frontend::FlatNode& node);
-  // Values that exist: tensors of this run, and initializers.
+  // Returns whether the value exists: a tensor of this run, or an initializer.
   bool is_known(const std::string& name, const TensorsByName& tensors) const;
   Result<Tensor> find(const std::string& name, const TensorsByName& tensors) const;
 

@@ -1,4 +1,4 @@
-// What stands behind DynamicProgram (collage/dynamic.h).
+// The implementation of DynamicProgram (collage/dynamic.h).
 #pragma once
 
 #include <collage/dynamic.h>
@@ -31,15 +31,16 @@ struct DynamicProgramImpl {
 
 }  // namespace internal
 
-// Seeded values for inputs, such as the model can take as far as its first stage tells. Dimensions
-// are of `shapes` by the input's name, else of `sizes` by their own; kBadModel for one that is not
-// known.
+// Returns seeded values for inputs that the model can take as far as its first stage shows.
+// Dimensions come from `shapes` by the input's name, else from `sizes` by their own; kBadModel: one
+// is unknown.
 Result<TensorsByName> random_tensors(frontend::StagedModel& model,
                                      const std::vector<DynamicTensorInfo>& inputs,
                                      const DimSizes& sizes,
                                      const std::map<std::string, Shape>& shapes, uint64_t seed);
 
-// The outputs of the whole model, computed by the reference, its operators by those of `like`.
+// Returns the outputs of the whole model, computed by the reference, its operators by those of
+// `like`.
 Result<std::vector<Tensor>> run_reference(const StageContext& like, TensorsByName tensors);
 
 }  // namespace collage

@@ -1,4 +1,4 @@
-// Calls of operators that the user gave.
+// Calls operators that the user gave.
 #pragma once
 
 #include <collage/dynamic.h>
@@ -10,7 +10,7 @@
 
 namespace collage {
 
-// As many results as the node has outputs.
+// Returns as many results as the node has outputs.
 Result<std::vector<Tensor>> call_foreign(const ForeignOperator& function,
                                          const ::onnx::NodeProto& node, const std::string& label,
                                          const std::vector<Tensor>& inputs);

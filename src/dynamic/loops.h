@@ -1,4 +1,4 @@
-// Loop and Scan, whose bodies are run by whoever compiled them.
+// Runs Loop and Scan; the caller runs their bodies.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>
@@ -11,7 +11,7 @@
 
 namespace collage {
 
-// One run of the body: its inputs to its outputs.
+// Runs the body once: from its inputs to its outputs.
 using RunBody = std::function<Result<std::vector<Tensor>>(std::vector<Tensor> inputs)>;
 
 // `inputs` are the node's (undefined for one that is absent); the results its outputs.

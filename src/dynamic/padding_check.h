@@ -1,5 +1,5 @@
-// Whether a model's results depend on what its inputs are padded with: tried on small sizes, by the
-// reference.
+// Checks on small sizes, by the reference, whether a model's results depend on the padding of its
+// inputs.
 #pragma once
 
 #include <collage/dynamic.h>
@@ -11,7 +11,7 @@
 
 namespace collage {
 
-// kVerification, naming an output that changes. `inputs` and `outputs` are the whole model's.
+// kVerification names an output that changes. `inputs` and `outputs` are the whole model's.
 Status check_padding(const StageContext& context, const DynamicOptions& options,
                      const std::vector<DynamicTensorInfo>& inputs,
                      const std::vector<DynamicTensorInfo>& outputs);

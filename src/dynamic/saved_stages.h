@@ -1,6 +1,7 @@
-// A program that runs in stages as a file: the model, what it was compiled for, and the plans of
-// the stages that were compiled so far, each by what it computes (stage_key). Who loads it imports
-// the model anew; a stage that the file holds is loaded, any other is compiled as without a file.
+// A program that runs in stages as a file: the model, the options it was compiled for, and the
+// plans of the stages that were compiled so far, each by what it computes (stage_key). Loading
+// imports the model anew; a stage that the file holds is loaded, any other is compiled as without a
+// file.
 #pragma once
 
 #include <map>
@@ -21,15 +22,15 @@ struct DynamicProgramImpl;
 
 class SavedStages {
  public:
-  // kUnavailable and kBadModel as of load_artifact; kUsage where the file holds another program.
-  // Of `options` those are set that the program was compiled with.
+  // kUnavailable and kBadModel as of load_artifact; kUsage: the file holds another program. Sets
+  // those of `options` that the program was compiled with.
   static Result<std::shared_ptr<SavedStages>> load(std::shared_ptr<ArtifactFile> file,
                                                    DynamicOptions& options);
 
-  // The model, as ONNX has it.
+  // The model as an ONNX file.
   Result<SharedBytes> model() const { return file_->entry(kModelEntry); }
   int threads() const { return file_->threads(); }
-  // Null where the file holds no such stage.
+  // Returns null if the file holds no such stage.
   Result<std::shared_ptr<const Plan>> find(const std::string& key);
 
  private:
@@ -39,7 +40,7 @@ class SavedStages {
   std::map<std::string, std::string> entries_;  // of plans, by the stages' keys
 };
 
-// kUnsupported where a kernel cannot be saved, or the model is too large for one file of ONNX.
+// kUnsupported: a kernel cannot be saved, or the model is too large for one file of ONNX.
 Status write_artifact(const std::filesystem::path& path, internal::DynamicProgramImpl& program,
                       const PlanFacts& facts);
 

@@ -1,5 +1,5 @@
-// A stage of a model (frontend/onnx/staged/stages.h) made ready to run: compiled, or interpreted
-// where it is too little work for that, as loop conditions and the arithmetic of shapes are.
+// A stage of a model (frontend/onnx/staged/stages.h) made ready to run: compiled, or interpreted if
+// it is too little work for that, as loop conditions and the arithmetic of shapes are.
 #pragma once
 
 #include <collage/collage.h>
@@ -19,15 +19,15 @@
 
 namespace collage {
 
-// What all stages of a program share.
+// State that all stages of a program share.
 struct StageContext {
   std::shared_ptr<frontend::StagedModel> model;
   ProgramOptions options;
   bool compile_on_demand = true;
-  // In place of compiling, where there is one: what a stage computes, as it was imported.
+  // Used in place of compiling, if given: computes a stage as it was imported.
   std::function<Result<std::vector<Tensor>>(const Module& stage, const std::vector<Tensor>& inputs)>
       compute;
-  // Those that a file holds, by stage_key; null where there is none.
+  // Stages that a file holds, by stage_key; null if there is none.
   std::shared_ptr<SavedStages> saved;
   std::map<std::string, ForeignOperator> operators;
   Progress* progress = nullptr;
@@ -47,11 +47,11 @@ class StageProgram {
  public:
   virtual ~StageProgram() = default;
   virtual Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) = 0;
-  // To be saved.
+  // For saving.
   virtual Result<std::shared_ptr<const Plan>> plan() const = 0;
 };
 
-// Names what a stage computes: equal for stages of equal functions and constants.
+// Identifies what a stage computes: equal for stages of equal functions and constants.
 std::string stage_key(const Module& stage);
 
 // `key`: of a stage that a file may hold, else empty.

@@ -12,8 +12,8 @@
 namespace collage {
 
 // Takes the states out of `inputs` and `outputs`, which then are the caller's, and makes `graph`
-// give what a run adds in place of the whole, after its other outputs. kUsage where an input or
-// output does not exist or its dimensions do not say what grows.
+// give the increment of a run in place of the whole, after its other outputs. kUsage: an input or
+// output does not exist, or its dimensions do not show what grows.
 Result<std::vector<StateInfo>> take_states(const DynamicOptions& options,
                                            std::vector<DynamicTensorInfo>& inputs,
                                            std::vector<DynamicTensorInfo>& outputs,

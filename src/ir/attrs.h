@@ -36,8 +36,8 @@ class Attrs {
   const AttrValue* find(std::string_view name) const;  // null when absent
   bool has(std::string_view name) const { return find(name) != nullptr; }
 
-  // Readers; the attribute must be there with that kind (normalised calls guarantee it), else a
-  // check fails.
+  // Readers: the attribute must exist with that kind (normalised calls guarantee it), else a check
+  // fails.
   bool flag(std::string_view name) const;
   int64_t integer(std::string_view name) const;
   double real(std::string_view name) const;

@@ -1,4 +1,4 @@
-// What is known of where a value lies and what computes it: the kind and number of a device, a
+// A constraint on where a value lies and what computes it: the kind and number of a device, a
 // memory scope on it, a target, each stated or open (the virtual devices of TVM's RFC 0038).
 //
 //   gpu    gpu:1    gpu:1/texture    /texture    gpu:0@native -vector-width=8    ?
@@ -30,14 +30,14 @@ struct DeviceConstraint {
   static DeviceConstraint exactly(const VirtualDevice& device);
 };
 
-// What both say; none where they disagree.
+// Returns the constraint that holds both; none if they contradict each other.
 std::optional<DeviceConstraint> join(const DeviceConstraint& a, const DeviceConstraint& b);
 
-// The entries of "a, b, c", without the spaces around them.
+// Splits "a, b, c" into its entries, without the spaces around them.
 std::vector<std::string_view> list_entries(std::string_view text);
 
-// "gpu:0, ?, cpu:0", as the attributes "param_devices" and "result_devices" of functions have it:
-// one a leaf of the parameters' or the result's type.
+// Parses "gpu:0, ?, cpu:0", the form of the attributes "param_devices" and "result_devices" of
+// functions: one entry for each leaf of the parameters' or the result's type.
 Result<std::vector<DeviceConstraint>> parse_device_list(std::string_view text);
 std::string device_list_text(const std::vector<DeviceConstraint>& list);
 

@@ -26,13 +26,13 @@ enum class ExprKind { kVar, kConstant, kCall, kTuple, kTupleGetItem, kFunction, 
 
 class ExprNode {
  public:
-  // Releases inputs one after the other, so that a graph of any depth can go out of scope.
+  // Releases inputs one after the other, so that a graph of any depth can be destroyed.
   virtual ~ExprNode();
   ExprKind kind() const { return kind_; }
   const Type& type() const { return type_; }
   const TensorType& tensor_type() const { return type_.tensor(); }
-  // The ONNX node (or other source) this came from, for messages and reports; no part of structural
-  // equality.
+  // The ONNX node (or other source) of the expression, for messages and reports; structural
+  // equality ignores it.
   const std::string& origin() const { return origin_; }
 
  protected:
@@ -108,8 +108,8 @@ class TupleGetItemNode : public ExprNode {
   const int64_t index;
 };
 
-// A function literal. Attributes mean: "Primitive" (1: a kernel), "Compiler" (target),
-// "global_symbol", "Composite" (pattern label).
+// A function literal. These attributes have a meaning: "Primitive" (1: a kernel), "Compiler"
+// (target), "global_symbol", "Composite" (pattern label).
 class FunctionNode : public ExprNode {
  public:
   static constexpr ExprKind kKind = ExprKind::kFunction;
@@ -131,12 +131,12 @@ class GlobalVarNode : public ExprNode {
 
 using Function = std::shared_ptr<const FunctionNode>;
 
-// The node as type T, or null: `if (auto* call = as<CallNode>(expr))`.
+// Returns the node as type T, or null: `if (auto* call = as<CallNode>(expr))`.
 template <typename T>
 const T* as(const Expr& expr) {
   return expr != nullptr && expr->kind() == T::kKind ? static_cast<const T*>(expr.get()) : nullptr;
 }
-// The call when `expr` is a call of the operator of that name, else null.
+// Returns the call if `expr` is a call of the operator of that name, else null.
 const CallNode* as_op(const Expr& expr, std::string_view op_name);
 
 Expr make_var(std::string name, Type type);
@@ -151,7 +151,7 @@ Result<Expr> make_call(std::string_view op_name, std::vector<Expr> args, Attrs a
                        std::string origin = "");
 Result<Expr> make_call(const OpDef& op, std::vector<Expr> args, Attrs attrs = {},
                        std::string origin = "");
-// A call of a Function literal or GlobalVar; argument types must equal parameter types.
+// Calls a Function literal or GlobalVar; argument types must equal parameter types.
 Result<Expr> make_function_call(Expr callee, std::vector<Expr> args, std::string origin = "");
 Expr make_tuple(std::vector<Expr> fields);
 Result<Expr> make_tuple_get_item(Expr tuple, int64_t index);

@@ -1,15 +1,16 @@
-// Functions that are kept to be told of, not computed: reports would keep a model's weights alive.
+// Functions without large constants, for reports, which would otherwise keep a model's weights in
+// memory.
 #pragma once
 
 #include "ir/expr.h"
 
 namespace collage {
 
-// The function with large constants that have a type and no values, in functions that it calls too;
-// the function itself where an operator's type depends on values.
+// Returns the function with large constants replaced by constants without values, in called
+// functions too; the function itself if an operator's type depends on values.
 Function without_large_constants(const Function& function);
 
-// Of all that a compilation's report holds.
+// Does so in all functions that a compilation's report holds.
 template <typename Report>
 void forget_large_constants(Report& report) {
   const auto forget = [](auto& kernels) {

@@ -1,7 +1,7 @@
 // Module: named functions of three kinds that may call each other: graph functions, tensor programs
-// and external functions. The latter two are known here only as AbstractFunction, so that ir does
+// and external functions. This room knows the latter two only as AbstractFunction, so that it does
 // not depend on their rooms. Modules are values: copying is cheap (expressions are shared), a pass
-// takes one and gives another.
+// takes one and returns another.
 #pragma once
 
 #include <map>
@@ -19,8 +19,8 @@ class AbstractFunction {
   virtual const Type& type() const = 0;       // a function type
   virtual std::string to_text() const = 0;    // what follows its name where it is defined
   virtual std::string kind_name() const = 0;  // "program", "extern": the word before the name
-  // The memory scopes that it states for the leaves of its parameters, then of its result: "" is
-  // any, "global" a device's ordinary memory.
+  // The memory scopes of the leaves of its parameters, then of its result: "" is any, "global" a
+  // device's ordinary memory.
   virtual std::vector<std::string> memory_scopes() const { return {}; }
 };
 

@@ -1,6 +1,6 @@
-// OpDef: everything there is to know of one operator in one place: name, arity, attributes with
-// defaults, type rule, fusion kind, work estimate, reference kernel and the cases its tests run.
-// The families live in src/ops and are listed in ops/registry.cc.
+// OpDef: the definition of one operator: name, arity, attributes with defaults, type rule, fusion
+// kind, work estimate and reference kernel. The families live in src/ops and are listed in
+// ops/registry.cc; test cases are in src/ops/cases.
 //
 // Names and attributes are Relay's where Relay has the operator.
 #pragma once
@@ -45,8 +45,8 @@ struct OpDef {
   int max_args = 1;  // -1: any number. A tuple argument counts as one.
   std::vector<AttrSpec> attrs;
   FusionKind kind = FusionKind::kOpaque;
-  // Output type from argument types and normalised attributes. The only place where shapes are
-  // checked; its errors are kBadModel.
+  // Returns the output type for argument types and normalised attributes. Shapes are checked here
+  // alone; errors are kBadModel.
   std::function<Result<Type>(std::span<const Type> args, const Attrs& attrs)> infer_type;
   // Fills the outputs (allocated, one per leaf of the result type) from the inputs (tuple arguments
   // flattened), all plain row-major. Shapes and dtypes fit the type rule. Fails only on bad
@@ -56,12 +56,13 @@ struct OpDef {
       reference;
   // Empty: one operation per output element.
   std::function<double(std::span<const Type> args, const Attrs& attrs, const Type& result)> flops;
-  // True when the call only renames the elements in row-major order (reshape and its kin): it needs
-  // no kernel.
+  // True if the call only renames the elements in row-major order (as reshape does): it needs no
+  // kernel.
   bool is_view = false;
 
-  // `given` with defaults filled in; an error for an unknown attribute, a missing required one or
-  // one of a wrong kind. An integer is accepted where a real or a one-element list is expected.
+  // Returns `given` with defaults filled in; an error for an unknown attribute, a missing required
+  // one or one of a wrong kind. An integer is accepted where a real or a one-element list is
+  // expected.
   Result<Attrs> normalise(const Attrs& given) const;
 };
 

@@ -13,12 +13,12 @@
 
 namespace collage {
 
-// An attribute of operators that is for people, and like origins no part of structural equality or
-// of canonical text.
+// An attribute of operators that is for people; like origins it is ignored by structural equality
+// and canonical text.
 inline constexpr std::string_view kNameAttribute = "name";
 
 // Numbers expressions so that two have one number exactly when they compute structurally equal
-// values. Variables bound by functions that were numbered compare by position, others by identity.
+// values. Variables bound by numbered functions compare by position, others by identity.
 class ValueNumbering {
  public:
   ValueNumbering();
@@ -33,10 +33,11 @@ class ValueNumbering {
 };
 
 bool structural_equal(const Expr& a, const Expr& b);
-// Modules: the same names with structurally equal functions; abstract functions by kind and text.
+// Compares modules: the same names with structurally equal functions; abstract functions by kind
+// and text.
 bool structural_equal(const Module& a, const Module& b);
-// Equal for structurally equal arguments; stable within a process only. Free variables hash by
-// type.
+// Returns equal hashes for structurally equal arguments; stable within a process only. Free
+// variables hash by type.
 size_t structural_hash(const Expr& expr);
 
 }  // namespace collage

@@ -24,8 +24,8 @@ struct Target {
   auto operator<=>(const Target&) const = default;
 };
 
-// Whether a name that a user gives means that target: "native" means all of that backend, what
-// states options or a device only those that have them.
+// A target name of a user, and whether it means a target: "native" means all targets of that
+// backend; a name with options or a device means only targets that have them.
 class TargetName {
  public:
   static Result<TargetName> parse(std::string_view text);

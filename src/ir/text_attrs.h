@@ -12,7 +12,7 @@
 
 namespace collage {
 
-// Passes `name =` if it stands here.
+// Reads `name =` if it stands here.
 Result<std::optional<std::string>> parse_attr_name(TextReader& reader);
 Result<AttrValue> parse_attr_value(TextReader& reader);
 

@@ -2,9 +2,9 @@
 //
 //   (%x: Tensor[(4), float32]) -> float32 { %0 = nn.relu(%x); sum(%0) }
 //
-// Types are inferred, and compared with those the text states: of results, and in comments
-// /* ty=… */ behind values. Local names mean what the function they stand in binds; globals are
-// those whose headers the module's parser has read.
+// Types are inferred, and compared with those the text states: of results, and in comments /* ty=…
+// */ behind values. Local names are bound in their function; globals are those whose headers the
+// module's parser has read.
 #pragma once
 
 #include <map>
@@ -28,29 +28,29 @@ struct Signature {
   Token start;  // for messages
 };
 
-// The types of a module's functions; none for one that states no result.
+// The types of a module's functions; none for a function that states no result.
 using GlobalTypes = std::map<std::string, std::optional<Type>>;
 
 class FunctionParser {
  public:
-  // `positions`: calls have theirs as origin.
+  // `positions`: calls get their positions as origin.
   FunctionParser(TextReader& reader, Metadata& metadata, const GlobalTypes& globals, bool positions)
       : reader_(reader), metadata_(metadata), globals_(globals), positions_(positions) {}
 
-  // From '(' up to '{'.
+  // Parses from '(' up to '{'.
   Result<Signature> signature();
-  // From '{' to behind '}'.
+  // Parses from '{' to behind '}'.
   Result<Function> body(const Signature& signature);
 
  private:
-  // What names mean in one function.
+  // The names of one function.
   struct Scope {
     std::unordered_map<std::string, Expr> locals, bindings;
   };
 
   // Reads `%0 = expression;` (or `let %x = expression;`) if one stands here.
   Result<bool> binding();
-  // Checks a comment /* ty=… */ that stood before the current token.
+  // Checks a comment /* ty=… */ before the current token.
   Status type_comment_check(const Expr& expr);
   std::string origin_at(const Token& token) const;
   Result<Expr> expression();

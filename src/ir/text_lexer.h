@@ -1,5 +1,5 @@
-// Tokens of Relay text. Comments (`//`, `/* */`, and `#` where no `[` follows) are skipped, but a
-// comment that starts right after a token can be asked for: types stand in such comments.
+// Tokens of Relay text. Comments (`//`, `/* */`, and `#` unless `[` follows) are skipped, but a
+// comment right after a token can be read: such comments hold types.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +43,13 @@ class Lexer {
   Result<Token> next();
   Position position() const { return position_; }
   void seek(Position position) { position_ = position; }
-  // If only blanks stand before a comment /* … */: moves behind its start. Text in it is then lexed
+  // Moves behind the start of a comment /* … */ if only blanks precede it. Text in it is then lexed
   // as usual.
   bool enter_comment();
-  // Behind a '{': what stands up to the '}' that closes it, unlexed but for strings and comments
-  // `//`; moves behind that.
+  // Returns what stands between a '{', just passed, and the '}' that closes it, unlexed but for
+  // strings and comments `//`; moves behind it.
   Result<std::string_view> block();
-  // What is left from here, unlexed.
+  // Returns the rest of the text, unlexed.
   std::string_view rest() const { return text_.substr(position_.offset); }
 
  private:

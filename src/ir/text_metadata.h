@@ -1,8 +1,8 @@
 // The metadata section at the end of Relay text, a JSON object, and the constants that
 // meta[relay.Constant][i] stands for. An entry of "relay.Constant" holds values, or the number of a
-// tensor in the side file that "side_file" names next to the text. A constant without either is
-// supplied by ParseOptions::constant, given the type written behind it. Each is made once, when it
-// is first asked for. The section is not trusted: names, numbers and types are checked.
+// tensor in the side file that "side_file" names next to the text. ParseOptions::constant supplies
+// a constant without either, given the type written behind it. Each constant is made once, when it
+// is first needed. The section is untrusted: names, numbers and types are checked.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ class Metadata {
   explicit Metadata(const ParseOptions& options) : options_(options) {}
 
   Status read(std::string_view text);
-  // The constant of meta[relay.Constant][index], annotated with a type or not.
+  // Returns the constant of meta[relay.Constant][index], annotated with a type or not.
   Result<Expr> constant(size_t index, const std::optional<TensorType>& type);
 
  private:

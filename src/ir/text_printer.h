@@ -1,4 +1,4 @@
-// The text form of functions and modules: Relay text, version 0.0.5. What is printed parses back
+// The text form of functions and modules: Relay text, version 0.0.5. Printed text parses back
 // (ir/text_parser.h) to a structurally equal module, and printing that gives the same text.
 //
 //   #[version = "0.0.5"]
@@ -16,9 +16,9 @@
 //   {"relay.Constant": [{"dtype": "float32", "shape": [8, 4], "values": [0.5, …]}]}
 //
 // Scalars are literals: 0.5f, 1, 1i64, True, 2f64. Attributes equal to the operator's default are
-// left out. What stands in a program is tensor_program/program_text.h's. Names that are no
-// identifiers are quoted: %"input:0". A variable whose name is already taken in the same top-level
-// function is renamed.
+// left out. tensor_program/program_text.h has the form of programs. Names that are no identifiers
+// are quoted: %"input:0". A variable whose name is already taken in the same top-level function is
+// renamed.
 #pragma once
 
 #include <collage/tensor.h>
@@ -44,11 +44,11 @@ struct PrintOptions {
   };
   Constants constants = Constants::kMeta;
   int64_t inline_limit = 64;
-  // Constants (the storage of their values) that are known by their type alone: printed so.
+  // Constants (the storage of their values) that are printed by their type alone.
   std::unordered_set<const void*> by_type_only;
   bool show_types = false;  // /* ty=… */ after each binding
-  // With kSideFile: the file's name (no folder) for the text, and where to put the tensors that it
-  // must hold, in order. `save_module` does both.
+  // With kSideFile: the file's name (no folder) for the text, and the list that receives the
+  // tensors for it, in order. `save_module` does both.
   std::string side_file;
   std::vector<Tensor>* side_tensors = nullptr;
 };
@@ -56,13 +56,14 @@ struct PrintOptions {
 std::string to_text(const Module& module, const PrintOptions& options = {});
 std::string to_text(const Function& function, const PrintOptions& options = {});  // a bare `fn`
 
-// The function without anything that does not influence how it is computed: parameters are %p0,
-// %p1 …, the attributes "Compiler", "global_symbol" and "name" (structural.h) are left out,
-// constants of more than one element that hold real numbers or integers of 8 bits are there by type
-// only, others as with kShapeOnly. Equal for functions that differ only in names and weights.
+// Returns the function as text without anything that does not influence how it is computed:
+// parameters are %p0, %p1 …; the attributes "Compiler", "global_symbol" and "name" (structural.h)
+// are left out; constants of more than one element that hold real numbers or integers of 8 bits are
+// there by type only, others as with kShapeOnly. Functions that differ only in names and weights
+// have equal texts.
 std::string canonical_text(const Function& function);
 
-// Writes `path` and, where there are large constants, `path`.bin; each atomically, the text last.
+// Writes `path` and, if there are large constants, `path`.bin; each atomically, the text last.
 Status save_module(const Module& module, const std::filesystem::path& path);
 
 }  // namespace collage

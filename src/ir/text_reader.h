@@ -1,6 +1,6 @@
-// Relay text as its parsers see it: a token at a time, the current one looked at and then passed.
-// What is wrong is reported at a token's line and column, in terms of what was expected. A place
-// can be remembered and gone back to. Nesting is counted, since parsers call themselves.
+// Reads Relay text for its parsers: a token at a time; the current one is inspected and then
+// passed. Errors state a token's line and column and what was expected. A position can be
+// remembered and restored. Nesting is counted, since parsers are recursive.
 //
 //   TRY(reader.expect("("));
 //   std::vector<Type> types = TRY(reader.list(")", [&] { return parse_type(reader); }));
@@ -17,7 +17,7 @@
 
 namespace collage {
 
-// Adds where the token stands to an error.
+// Adds the token's place to an error.
 inline Status at(const Token& token, Status status) {
   return std::move(status).with_context(
       fmt::format("line {}, column {}", token.line, token.column));
@@ -54,25 +54,25 @@ class TextReader {
     return items;
   }
 
-  // Before the current token and the blanks and comments in front of it.
+  // The position before the current token and the blanks and comments in front of it.
   Lexer::Position position() const { return position_; }
   // Makes the token that follows the position the current one.
   Status seek(Lexer::Position position);
-  // Behind the current token, or at a position: what Lexer::enter_comment does. The current token
-  // stays until the next step.
+  // Does what Lexer::enter_comment does, behind the current token or at a position. The current
+  // token stays until the next step.
   bool enter_comment() { return lexer_.enter_comment(); }
   bool enter_comment(Lexer::Position position);
-  // What stands between the current token, a '{', and the '}' that closes it, as Lexer::block gives
-  // it, and where it starts. Both are passed.
+  // The text between the current token, a '{', and the '}' that closes it (Lexer::block), and where
+  // it starts. Both braces are passed.
   struct Block {
     std::string_view text;
     size_t line = 1, column = 1;
   };
   Result<Block> block();
-  // What follows the current token, unlexed.
+  // The text behind the current token, unlexed.
   std::string_view rest() const { return lexer_.rest(); }
 
-  // A level of nesting for as long as it lives; check_nesting() follows.
+  // A level of nesting while it exists; call check_nesting() after it.
   class Nesting {
    public:
     explicit Nesting(TextReader& reader) : reader_(reader) { ++reader_.nesting_; }
@@ -84,7 +84,7 @@ class TextReader {
     TextReader& reader_;
   };
   Status check_nesting() const;
-  // Functions inside expressions count anew: gives the level that was, to be set again.
+  // Starts a new count for functions inside expressions; returns the old level, to be restored.
   int set_nesting(int level) { return std::exchange(nesting_, level); }
 
  private:

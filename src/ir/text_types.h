@@ -1,5 +1,5 @@
 // Types in Relay text: float32 (a scalar), Tensor[(1, 3), float32], (type, …) for tuples and
-// fn(type, …) -> type. Each function reads from the current token on and passes what it read.
+// fn(type, …) -> type. Each function reads from the current token on.
 #pragma once
 
 #include "base/result.h"

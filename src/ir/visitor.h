@@ -1,6 +1,6 @@
-// Walking and rewriting expressions. Both are iterative in post-dfs order, so that a graph of any
-// depth is fine, and visit each shared node once. Function literals that are called are opaque to
-// `post_order` (their bodies are graphs of their own).
+// Traversal and rewriting of expressions. Both are iterative in post-dfs order, so that graphs may
+// be arbitrarily deep, and visit each shared node once. Function literals that are called are
+// opaque to `post_order` (their bodies are graphs of their own).
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ namespace collage {
 // global), fields, the tuple.
 std::vector<Expr> expr_inputs(const Expr& expr);
 
-// Every node reachable from `root` in post-dfs order (inputs first, `root` last), without entering
-// function bodies. The order is that of the arguments, so it is deterministic.
+// Returns every node reachable from `root` in post-dfs order (inputs first, `root` last), without
+// entering function bodies. The order is that of the arguments, so it is deterministic.
 std::vector<Expr> post_order(const Expr& root);
 
 // Rebuilds `root` bottom-up. `rewrite` gets each original node together with the same node over
@@ -27,7 +27,7 @@ class Rewriter {
   using Rule = std::function<Result<Expr>(const Expr& original, const Expr& rebuilt)>;
   explicit Rewriter(Rule rule) : rule_(std::move(rule)) {}
   Result<Expr> rewrite(const Expr& root);
-  // The function with a rewritten body; the same pointer when nothing changed.
+  // Returns the function with a rewritten body; the same pointer if nothing changed.
   Result<Function> rewrite(const Function& function);
   bool changed() const { return changed_; }
 
@@ -37,13 +37,13 @@ class Rewriter {
   bool changed_ = false;
 };
 
-// `expr` with some nodes replaced (parameters by arguments, typically).
+// Returns `expr` with some nodes replaced (usually parameters by arguments).
 Result<Expr> substitute(const Expr& root,
                         const std::unordered_map<const ExprNode*, Expr>& replacements);
-// `expr` over other inputs (as many as expr_inputs gives), types inferred again.
+// Returns `expr` over other inputs (as many as expr_inputs returns), types inferred again.
 Result<Expr> with_inputs(const Expr& expr, const std::vector<Expr>& inputs);
-// The function with calls of function literals (composites, primitives) replaced by their bodies,
-// recursively: a flat graph of operator calls.
+// Returns the function with calls of function literals (composites, primitives) replaced by their
+// bodies, recursively: a flat graph of operator calls.
 Result<Function> inline_calls(const Function& function);
 
 }  // namespace collage

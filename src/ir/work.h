@@ -1,14 +1,14 @@
-// How much work a call of an operator, or a function, is.
+// The work of a call of an operator, or of a function.
 #pragma once
 
 #include "ir/expr.h"
 
 namespace collage {
 
-// Of all tensors that the call gives.
+// Elements of all tensors that the call returns.
 double result_elements(const CallNode& call);
 
-// By the operator's own estimate (Op::flops); without one, an operation for each element of the
+// Operations by the operator's own estimate (Op::flops); without one, one for each element of the
 // result.
 double call_flops(const CallNode& call);
 double call_flops(const Expr& expr);  // 0 where it is no call of an operator

@@ -1,7 +1,7 @@
-// Lowering: a chosen cover of the graph becomes a Plan: every kernel is compiled on its target,
-// conversions are inserted where a kernel wants a tensor in an encoding that does not exist yet,
-// views become aliases, tensors that a kernel joins or cuts in place become parts of one another,
-// and all intermediate buffers are laid out in one arena.
+// Lowering: makes a Plan of a chosen cover of the graph: compiles every kernel on its target,
+// inserts conversions where a kernel needs a tensor in an encoding that does not exist yet, makes
+// views aliases and tensors that a kernel joins or cuts in place parts of one another, and lays out
+// all intermediate buffers in one arena.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace collage {
 
-// One kernel of a cover: which nodes, on which target, how.
+// One kernel of a cover: its nodes, target and variant.
 struct KernelChoice {
   SubGraph sub_graph;
   Target target;
@@ -30,7 +30,7 @@ struct LoweredConversion {
   TensorRef tensor = {};
 };
 
-// What a kernel's step is called, before names are made unique.
+// Returns the name of a kernel's step, before names are made unique.
 std::string step_name(const DataflowGraph& graph, const SubGraph& sub_graph, const Target& target);
 
 struct LoweredPlan {
@@ -40,7 +40,7 @@ struct LoweredPlan {
   std::vector<LoweredConversion> conversions;
 };
 
-// The backend's name that converts, or an error; and what it costs, to choose between sources.
+// The backend's name that converts, or an error; and its cost, to choose between sources.
 struct ConversionChoice {
   std::string backend;
   double seconds = 0;
@@ -60,8 +60,8 @@ struct LoweringOptions {
 };
 
 // `kernels` must cover every call of the graph that needs a kernel, without overlap; any order.
-// `conversions` say what each tensor is converted from, as the search reckoned; where they say
-// nothing, from the cheapest encoding in which it exists.
+// `conversions` state what each tensor is converted from, as in the search; without a statement it
+// is the cheapest encoding in which the tensor exists.
 Result<LoweredPlan> lower(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
                           const std::vector<ChosenConversion>& conversions,
                           const LoweringOptions& options);

@@ -16,7 +16,7 @@ struct BufferLifetime {
   size_t first = 0, last = 0;  // steps, inclusive
 };
 
-// What a plan keeps in an arena: a buffer, or a step's workspace. Parts live in their wholes.
+// A slot of a plan in an arena: a buffer, or a step's workspace. Parts lie in their wholes.
 struct ArenaSlot {
   VirtualDevice device;            // whose arena
   size_t step = 0;                 // that writes it, or a part of it, first

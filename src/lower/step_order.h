@@ -1,4 +1,4 @@
-// The order of a plan's steps where several devices compute (search/device_steps.h).
+// Orders a plan's steps if several devices compute (search/device_steps.h).
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace collage {
 
-// Positions of the plan's steps, in the order to run them in: what writes a buffer stays before
-// what reads it. Every buffer is written once.
+// Returns positions of the plan's steps, in the order to run them in: writers of a buffer stay
+// before its readers. Every buffer is written once.
 std::vector<size_t> overlapped_order(const Plan& plan);
 
 }  // namespace collage

@@ -1,5 +1,5 @@
-// Puts what a kernel makes of an input by updating it (runtime/updating_kernel.h) where the input
-// lies, if nothing reads the input afterwards. Elsewhere the kernel copies it.
+// Places the result of a kernel that updates an input (runtime/updating_kernel.h) where the input
+// lies, if nothing reads the input afterwards. Otherwise the kernel copies it.
 //
 //   %1 = arena                     %1 = arena
 //   %2 = arena                     %2 = part of %1
@@ -10,7 +10,7 @@
 
 namespace collage {
 
-/// Steps are in their order; arena offsets are not chosen yet.
+/// Steps are in order; arena offsets are not chosen yet.
 void update_in_place(Plan& plan);
 
 }  // namespace collage

@@ -1,8 +1,7 @@
-// Compiling what is to be tried. Where several functions are measured together, or variants that
-// were named, their kernels are compiled on all cores before the first of them is tried: generating
-// code takes longer than running it a few times, and uses one core. A worker that dies of that
-// names nobody; the functions are then measured one by one (worker.h), each kernel compiled by
-// itself.
+// Compiles kernels before they are tried. If several functions are measured together, or variants
+// were named, their kernels are compiled on all cores first: generating code takes longer than
+// running it a few times, and uses one core. If a worker dies of that, the culprit is unknown; the
+// functions are then measured one by one (worker.h), each kernel compiled by itself.
 #pragma once
 
 #include <map>
@@ -16,19 +15,20 @@
 
 namespace collage {
 
-// As it is timed: where kernels take turns, over constants of its own. A kernel that reads them in
-// place, without packing, would find in the caches what a rival read just before.
+// Compiles a kernel as it is timed: over constants of its own, if kernels take turns. A kernel that
+// reads constants in place, without packing, would find in the caches what a rival read just
+// before.
 Result<std::unique_ptr<Kernel>> compile_to_time(const Function& function, const Variant& variant,
                                                 const Target& target, const MeasureTask& task);
 
 class KernelsAhead {
  public:
-  // What is given must outlive it, where it is.
+  // References must stay valid for the lifetime of this object.
   void add(const MeasuredVariant& row, const Function& function, const Target& target,
            const MeasureTask& task);
-  // All that were added, on as many threads.
+  // Compiles all that were added, on that many threads.
   void compile(int threads, const MeasureHooks& hooks);
-  // The row's kernel, or why it has none; nothing where it was not compiled.
+  // Returns the row's kernel, or why it has none; none if it was not compiled.
   std::optional<Result<std::unique_ptr<Kernel>>> take(const MeasuredVariant& row);
 
  private:

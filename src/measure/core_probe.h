@@ -1,7 +1,7 @@
-// Looks at the cores of a shared machine: whether other guests compute on them, and how far they
-// lie from one another. Where virtual cores are not bound to real ones, two of them that shared a
-// cache a moment ago may not share one now, for milliseconds to minutes: what one core wrote and
-// another reads then takes several times as long.
+// Probes the cores of a shared machine: whether other guests compute on them, and how far apart
+// they are. If virtual cores are not bound to real ones, two of them may share a cache at one
+// moment and not at the next, for milliseconds to minutes: reading what another core wrote then
+// takes several times as long.
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 
 namespace collage {
 
-// How long independent multiply-adds take on the calling thread's core as a part of what as many
-// rounds of dependent ones take, which need a fraction of the core: about the same everywhere at
-// any clock, up to twice as much on a core that is shared. Some 7 µs.
+// Returns the time of independent multiply-adds on the calling thread's core divided by that of as
+// many rounds of dependent ones, which need a fraction of the core: about the same everywhere at
+// any clock, up to twice as much on a core that is shared. Takes about 7 µs.
 double core_contention();
 
-// Of all cores at one moment; 0: not known.
+// The state of all cores at one moment; 0: not known.
 struct CoreState {
   double contention = 0;    // the largest of theirs
   double core_to_core = 0;  // seconds that a cache line takes from one core to the next, on average
@@ -24,14 +24,14 @@ struct CoreState {
   double memory = 0;
 };
 
-// One look of so many threads.
+// One probe by several threads.
 class CoreProbe {
  public:
   explicit CoreProbe(int threads) : contention_(static_cast<size_t>(threads)) {}
-  // To be called once by each of them, at the same time, with its number. Some 20 µs.
+  // Must be called once by each thread, at the same time, with its number. Takes about 20 µs.
   void look(int thread);
-  // Afterwards. How far cores lie apart is not known of one, nor where some of the threads did not
-  // run at the same time.
+  // Returns the state afterwards. The distance of cores is unknown for one core, and if some
+  // threads did not run at the same time.
   CoreState state() const;
 
  private:

@@ -1,4 +1,4 @@
-// Cost of running one kernel: measured seconds with their spread, unknown (nobody measured it), or
+// Cost of running one kernel: measured seconds with their spread, unknown (not measured), or
 // invalid with the reason why the kernel cannot be used. Never a bare NaN or infinity.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace collage {
 
-// Samples taken in one go, at one moment (blocks.h).
+// Samples taken in one go (blocks.h).
 struct Block {
   double median = 0, p10 = 0, p90 = 0;  // seconds
   int samples = 0;
@@ -18,14 +18,13 @@ struct Measured {
   double median = 0, p10 = 0, p90 = 0;  // seconds
   int samples = 0;
   std::vector<Block> blocks = {};  // that this is about; empty: one, that nothing disturbed
-  // What the search adds up: a little above the median, so that of two kernels with equal medians
-  // the steadier one wins.
+  // The figure that the search adds up: a little above the median, so that of two kernels with
+  // equal medians the steadier one wins.
   double seconds() const { return median + 0.1 * (p90 - median); }
 };
 struct Unknown {};
-// What kept a kernel from being tried to its end, where something did: a crash of its process (or
-// another misdeed), no sign of life, that memory ran out, or that the machine lacked something else
-// (fault.h).
+// What ended the trial of a kernel early: a crash of its process or a violation of the protocol, a
+// timeout, a lack of memory, or a lack of another resource of the machine (fault.h).
 enum class Death { kNone, kCrash, kSilence, kMemory, kMachine };
 struct Invalid {
   std::string reason;
@@ -35,13 +34,13 @@ struct Invalid {
 using Cost = std::variant<Unknown, Measured, Invalid>;
 
 inline const Measured* measured(const Cost& cost) { return std::get_if<Measured>(&cost); }
-// 0 where nothing was measured.
+// Returns 0 if nothing was measured.
 inline double median_seconds(const Cost& cost) {
   const Measured* m = measured(cost);
   return m != nullptr ? m->median : 0;
 }
 
-// What is in the caches when a kernel starts, see timing.h. A part of every key.
+// The caches' contents when a kernel starts, see timing.h. A part of every key.
 enum class CacheState { kWarm, kCold, kStreaming };
 inline const char* cache_state_name(CacheState state) {
   return state == CacheState::kWarm ? "warm" : state == CacheState::kCold ? "cold" : "streaming";

@@ -10,8 +10,8 @@ namespace collage {
 
 std::string_view effort_name(Effort effort);  // "fast", "default", "max"
 Result<Effort> parse_effort(std::string_view name);
-// That measuring may wait for moments in which nobody else uses the machine, beside as long as it
-// takes itself (noise_gate.h).
+// Seconds that measuring may wait for moments without other load, beyond the time it takes itself
+// (noise_gate.h).
 double seconds_for_quiet(Effort effort);
 
 }  // namespace collage

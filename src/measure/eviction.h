@@ -1,7 +1,7 @@
-// Puts the caches into the state that a kernel meets in a model. Where constants stream, kernels
-// take turns, and between two turns of one as many bytes pass through the shared caches as push its
-// constants out: those of its rivals and, for the rest, a stream of the threads before each turn.
-// Where they do not, `passing` bytes pass in a round, a part of them before each kernel.
+// Puts the caches into the state that a kernel meets in a model. If constants stream, kernels take
+// turns, and between two turns of one enough bytes pass through the shared caches to evict its
+// constants: those of its rivals and, for the rest, a stream of the threads before each turn.
+// Otherwise `passing` bytes pass in a round, a part of them before each kernel.
 #pragma once
 
 #include <atomic>
@@ -19,35 +19,35 @@ namespace collage {
 class Evictor {
  public:
   // Runs a function of a thread's number on every core. It must not leave threads behind that
-  // compete with those of the kernel: where a spinning worker of the team is pushed off its core,
-  // the next kernel waits for it until the scheduler moves it back, 4 to 8 ms later.
+  // compete with those of the kernel: if a spinning worker of the team is pushed off its core, the
+  // next kernel waits for it until the scheduler moves it back, 4 to 8 ms later.
   using Everywhere = std::function<void(const std::function<void(int)>&)>;
-  // `own`: bytes that a thread reads to empty its core's own cache.
+  // `own`: bytes that a thread reads to evict its core's own cache.
   Evictor(CacheState state, size_t own, size_t passing, int threads, Everywhere everywhere);
 
-  // Those numbered in `turns` run in turns from now on.
+  // Starts a round over kernels[turns[i]].
   Status begin_round(const std::vector<TimedKernel>& kernels, const std::vector<size_t>& turns);
 
-  // Does so for one run, and looks at the cores after it.
+  // Prepares the caches for one run, and probes the cores after it.
   CoreState prepare(const TimedKernel& timed);
 
  private:
   const size_t private_;  // bytes
-  // Of all threads: more than a shared cache keeps. One of hundreds of megabytes is used by many
-  // guests, and keeps more or less from one hour to the next.
+  // Bytes of all threads: more than a shared cache keeps. Large shared caches are used by other
+  // virtual machines; how much stays varies.
   const size_t shared_;
-  // Constants of that size stay in a large shared cache: a core's own one holds them while a kernel
-  // runs, and what is read there several times is kept in the shared one. A small one is passed
-  // through by all that a model reads.
+  // Constants up to that size stay in a large shared cache: a core's own cache holds them while a
+  // kernel runs, and data read several times is kept in the shared one. A small shared cache is
+  // flushed by what a model reads.
   const size_t stays_;
-  // Whether bytes pass before it.
+  // Returns whether bytes stream before this kernel.
   bool streams(const TimedKernel& timed) const;
-  // Bytes that streaming pushes out. Large tensors lie where the model wrote a while ago: it takes
-  // time to write so much elsewhere.
+  // Bytes that streaming evicts. Large tensors lie where the model wrote a while ago: writing as
+  // much elsewhere takes time.
   static size_t from_memory(const TimedKernel& timed);
   void stream(int thread, size_t offset, size_t bytes);
-  // Pages in turns: whoever writes a tensor in a model shares it out in its own way, so that a
-  // reader finds only some of its part in its own core's cache.
+  // Writes pages in turns: kernels of a model divide a tensor in different ways, so a reader finds
+  // only some of its part in its own core's cache.
   void rewrite(const TimedBuffer& buffer, int thread) const;
 
   CacheState state_;
@@ -60,15 +60,15 @@ class Evictor {
   std::atomic<uint64_t> sink_{0};
 };
 
-// What a thread reads to push everything out of its core's own cache: more than that holds, but
-// little of a shared one, where a model keeps what its kernels hand on.
+// Bytes that a thread reads to evict its core's own cache: more than that holds, but little of a
+// shared one, where a model keeps what its kernels pass on.
 size_t own_caches();
-// What passes through the shared caches between two runs of one kernel where a model's constants
-// fit them, shared out among those that are timed in turns: the rest of the model.
+// Bytes that pass through the shared caches between two runs of one kernel if a model's constants
+// fit them, divided among those that are timed in turns: the rest of the model.
 inline constexpr size_t kRestOfModel = 16 << 20;
 
-// Waits until the machine is quiet, as long as there is patience, each time with the caches
-// prepared once more. Calls `alive` while it waits. Gives the seconds waited.
+// Waits until the machine is quiet or the gate's time is up, preparing the caches each time. Calls
+// `alive` while it waits. Returns the seconds waited.
 template <typename Alive>
 double prepare_quietly(const TimedKernel& kernel, Evictor& evictor, NoiseGate& gate,
                        Alive&& alive) {

@@ -1,12 +1,12 @@
-// Memory for a kernel that is not trusted yet. Each buffer lies between two pages that no access
-// survives, and what is left of its own pages holds a known pattern:
+// Memory for an untrusted kernel. Each buffer lies between two inaccessible pages, and the rest of
+// its own pages holds a known pattern:
 //
 //     | no access | pattern …        | buffer | pattern, < 64 bytes | no access |     kEnd
 //     | no access | buffer | pattern …                              | no access |     kBegin
 //
 // Buffers begin at a multiple of 64 bytes. An access beyond them by at least 64 bytes behind (kEnd)
 // or by a byte before (kBegin) kills the process, in a worker after naming the buffer (see
-// report_faults_to); a smaller write is found by `check`.
+// report_faults_to); `check` finds a nearer write.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +34,10 @@ class GuardedBuffer {
   const char* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   void fill(unsigned char byte);
-  // From now on a write kills the process as an access beyond the buffer does.
+  // Makes writes kill the process from now on, as an access beyond the buffer does.
   void make_read_only();
-  // Whether the pattern around the buffer is whole; says on which side it was written.
+  // Checks that the pattern around the buffer is whole; the error states on which side it was
+  // written.
   Status check() const;
 
  private:

@@ -1,4 +1,4 @@
-// Calls into backends on our behalf, inside a worker.
+// Calls into backends inside a worker.
 #pragma once
 
 #include <exception>
@@ -10,8 +10,8 @@
 
 namespace collage {
 
-// An exception, which backends promise not to throw, is a refusal. A backend that ran out of memory
-// may still hold all of it: the worker is given up.
+// Turns an exception, which backends promise not to throw, into a refusal. A backend that ran out
+// of memory may still hold all of it: the worker is given up.
 template <typename F>
 auto guarded(const MeasureHooks& hooks, F&& call) -> decltype(call()) {
   try {

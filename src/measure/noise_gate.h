@@ -1,7 +1,7 @@
-// Quiet moments of a shared machine. Where another guest runs on the other half of a core, what
-// computes takes up to twice as long, for milliseconds to minutes, and the clock does not show it;
-// where one uses the memory, what streams does; where our cores are moved apart, what they hand one
-// another. Timing waits for moments in which none of it is so, as long as there is patience.
+// Detects quiet moments of a shared machine. If another guest runs on the other half of a core,
+// computing takes up to twice as long, for milliseconds to minutes, and the clock does not show it;
+// if it uses the memory, streaming slows down; if our cores are moved apart, so does communication
+// between them. Timing waits for moments without these, within a time limit.
 #pragma once
 
 #include <deque>
@@ -13,14 +13,13 @@
 
 namespace collage {
 
-// Tells quiet moments from others by what it has seen: `value` is larger than usual in the latter.
-// Usual is what a tenth of the latest values is below, so that one that is far too small changes
-// nothing, or less where that is known.
+// Detects outliers: a value is quiet if it is at most `tolerance` times the 10th percentile of the
+// latest values (so that one that is far too small changes nothing), or of a known smaller value.
 class OutlierGate {
  public:
   explicit OutlierGate(double tolerance) : tolerance_(tolerance) {}
   bool is_quiet(double value);
-  // 0 while it has seen too little to tell.
+  // Returns 0 while it has seen too few values.
   double usual() const;
   void know(double usual) { known_ = usual; }
 
@@ -29,9 +28,8 @@ class OutlierGate {
   std::deque<double> latest_;
 };
 
-// What a process knows of the machine's noise, and the time it may still wait for quiet: as long as
-// it times, and so many seconds more as are allowed. Whoever times is handed one; one thread uses
-// it at a time.
+// The observed noise of the machine, and the time left for waiting: as long as timing takes, plus a
+// fixed number of seconds. Code that times gets one; one thread uses it at a time.
 class NoiseGate {
  public:
   void allow(double seconds) { allowed_ = seconds; }
@@ -39,24 +37,24 @@ class NoiseGate {
   void waited(double seconds) { waited_ += seconds; }
   void timed(double seconds) { timed_ += seconds; }
 
-  // Whether the cores are quiet, by what it has seen of them; what is usual of them, and what is
-  // known of that.
+  // Returns whether the cores are quiet, by what was observed; the usual state, and setting a known
+  // one.
   bool is_quiet(const CoreState& state);
   CoreState usual() const;
   void know(const CoreState& usual);
-  // Whether they are at this moment, by threads of the moment.
+  // Returns whether they are quiet now, probed by temporary threads.
   bool is_quiet_now(int threads);
-  // Waits for it, as long as there is patience.
+  // Waits for that within the time left.
   void await(int threads);
 
-  // Of what has run for so long, after a moment that was quiet or was not: whether it counts. False
-  // only where there is patience to run it again.
+  // Returns whether a sample is kept that took `seconds` and began in a quiet moment or not. False
+  // only if there is time left to repeat it.
   bool counts(double seconds, bool was_quiet);
-  // The same, by the cores of this moment. `team`: null where its threads should not be woken; then
-  // this core speaks for all.
+  // Does the same, with a probe now. `team`: null if its threads should stay asleep; then only this
+  // core is probed.
   bool is_kept(double seconds, ThreadTeam* team);
 
-  // What the probes around measurements took lately.
+  // Recent probes around measurements.
   ProbeHistory& probes() { return probes_; }
 
  private:
@@ -66,8 +64,8 @@ class NoiseGate {
   ProbeHistory probes_;
 };
 
-// Held by whoever measures: threads that compile at once take turns, since one would disturb the
-// other's figures.
+// Held while measuring: threads that compile at once measure one after the other, since one would
+// disturb the other's figures.
 std::unique_lock<std::mutex> turn_to_measure();
 
 }  // namespace collage

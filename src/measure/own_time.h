@@ -1,5 +1,5 @@
-// The time that a silent process had: what it spent waiting for a processor, or for a disk, says
-// nothing of it.
+// The time that a silent process had to itself, without what it spent waiting for a processor or a
+// disk.
 #pragma once
 
 #include <sys/types.h>
@@ -9,8 +9,8 @@ namespace collage {
 class OwnTime {
  public:
   explicit OwnTime(pid_t process) : process_(process), ran_(seconds_run()) {}
-  // Of the `seconds` since the call before, or since it was made, those in which the process ran
-  // or slept of its own accord. All of them where the system does not say.
+  // Returns the part of the `seconds` since the last call (first: since construction) in which the
+  // process ran or slept voluntarily. All of them if the system does not state it.
   double of(double seconds);
 
  private:

@@ -1,6 +1,6 @@
-// The state of the machine around a measurement: how long a fixed computation and a fixed stream
-// through memory take, and what other processes used of our cores meanwhile. It tells which costs
-// were disturbed, and lets costs of different minutes be compared.
+// The state of the machine around a measurement: the time of a fixed computation and of a fixed
+// stream through memory, and the load of other processes on our cores. It shows which costs were
+// disturbed, and makes costs of different minutes comparable.
 //
 //   Watch watch(threads);
 //   … time …
@@ -30,8 +30,8 @@ struct ProbeSeconds {
 };
 ProbeSeconds run_probes();
 
-// Seconds a byte that the threads of a team read from memory together, at the moment; 0: there was
-// no memory for it. The fastest of some passes, 10 ms or so.
+// Returns seconds a byte that the threads of a team read from memory together now; 0: there was no
+// memory for it. The fastest of some passes, about 10 ms.
 double seconds_per_memory_byte(ThreadTeam& team);
 
 // CPU seconds since boot of the cores this process may use (others' time included, and time stolen
@@ -41,15 +41,15 @@ struct CpuSeconds {
 };
 CpuSeconds read_cpu_seconds();
 
-// What the probes took lately in this process: what is usual here. A shortest time would not do:
-// single probes are now and then far below what the machine sustains.
+// Recent probes of this process, which define what is usual. The shortest time would not do: single
+// probes are sometimes far below what the machine sustains.
 class ProbeHistory {
  public:
   void add(const ProbeSeconds& probe);
-  // A quarter of the latest probes was as short; zeros before the first.
+  // Returns the first quartile of the latest probes; zeros before the first.
   ProbeSeconds usual() const;
-  // Whether a probe took so much longer than usual, or others used so much of our cores, that what
-  // was timed meanwhile should be timed again.
+  // Returns whether a probe took so much longer than usual, or others used so much of our cores,
+  // that the measurement should be repeated.
   bool is_disturbed(const Conditions& conditions) const;
 
   static constexpr double kSlowCompute = 1.2, kSlowBandwidth = 1.5, kOtherLoad = 0.15;
@@ -60,7 +60,7 @@ class ProbeHistory {
 
 class Watch {
  public:
-  // `history` learns from the probes of this watch.
+  // Adds the probes of this watch to `history`.
   Watch(int threads, ProbeHistory& history);
   Conditions stop();
 

@@ -8,20 +8,20 @@
 
 namespace collage {
 
-// Takes single samples of kernels amid other ones. Constants are as cold as those leave them:
+// Takes single samples of kernels between other ones. Constants are as cold as those leave them:
 // kStreaming is kCold here, and nothing passes through shared caches. As in a program, idle threads
 // of one pool may still spin when a kernel of another begins.
 class Sampler {
  public:
-  // What is given must outlive it.
+  // References must stay valid for the lifetime of this object.
   Sampler(ThreadTeam& team, CacheState cache, NoiseGate& gate);
   ~Sampler();
   Sampler(Sampler&&) noexcept;
-  // Seconds of one run, which leaves outputs as that does. `before`, or null: what runs right
-  // before it, on the same threads, once more: it leaves inputs where a program's kernels find
-  // them.
+  // Returns the seconds of one run, which writes outputs as any run does. `before`, or null: the
+  // kernel before it in the program, which runs once more on the same threads, so that inputs lie
+  // where a program's kernels find them.
   Result<double> sample(const TimedKernel& kernel, const TimedKernel* before);
-  // One run between samples.
+  // Runs a kernel between samples.
   Status run(const TimedKernel& kernel);
 
  private:

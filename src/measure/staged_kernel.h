@@ -1,6 +1,6 @@
 // StagedKernel: a kernel of a device as a kernel of the host, so that it is tried and judged like
 // any other: its arguments are copied to device memory of its own before a run, and back after it.
-// What is timed is the run alone.
+// Only the run is timed.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,8 @@ namespace collage {
 
 class StagedKernel : public Kernel {
  public:
-  // The same kernel where all of it lies in the host's memory. `device`: on which it runs.
+  // Returns the kernel itself if all of its buffers lie in the host's memory. `device`: the one it
+  // runs on.
   static Result<std::shared_ptr<Kernel>> around(std::shared_ptr<Kernel> kernel,
                                                 const Variant& variant,
                                                 const std::vector<TensorType>& inputs,
@@ -27,8 +28,8 @@ class StagedKernel : public Kernel {
   size_t constant_bytes() const override { return kernel_->constant_bytes(); }
   ThreadUse thread_use() const override { return kernel_->thread_use(); }
 
-  // Copies these arguments to the device, where runs find and leave them until `release`, which
-  // copies the results back.
+  // Copies these arguments to the device, where runs use them until `release`, which copies the
+  // results back.
   Status hold(const KernelArgs& args);
   Status release(const KernelArgs& args);
 

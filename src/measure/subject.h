@@ -1,11 +1,11 @@
-// Subject: what a kernel is tried with and judged by: inputs, in every encoding asked for, and the
-// reference's outputs for them. It is made once for a function (or a conversion) and serves all
+// Subject: the data that a kernel is tried with and judged by: inputs, in every encoding asked for,
+// and the reference's outputs for them. One subject for a function (or a conversion) serves all
 // variants.
 //
-// Inputs are seeded and respect what their uses demand (indices in range). Where the reference's
-// outputs are mostly zeros or NaN, so that agreement would prove little, other data is tried. What
-// a variant may err by follows from the function, the inputs and what the variant rounds. Besides,
-// some inputs lie at the ends of what numbers can be (TrialInputs::kEnds).
+// Inputs are seeded and within what their uses allow (valid indices). If the reference's outputs
+// are mostly zeros or NaN, so that agreement would prove little, other data is tried. The tolerance
+// of a variant follows from the function, the inputs and what the variant rounds. Some trials use
+// inputs at the ends of the number range (TrialInputs::kEnds).
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@
 
 namespace collage {
 
-// How far outputs are from the reference's; of the worst output each.
+// How far outputs are from the reference's; the worst output for each field.
 struct Agreement {
   double error = 0;            // root mean square, as a part of that of the output
   double of_allowed = 0;       // of an element, as a part of what is allowed for it
@@ -28,7 +28,7 @@ struct Agreement {
   bool spreads_nan = false;    // … NaN where a number should, or in padding
 };
 
-// What it is tried with: seeded numbers, or with a few that lie at the ends of what numbers can be.
+// Inputs of a trial: seeded numbers, or with a few at the ends of the number range.
 enum class TrialInputs { kSeeded, kEnds };
 
 class Subject {
@@ -49,11 +49,11 @@ class Subject {
   Result<std::shared_ptr<GuardedBuffer>> input(size_t index, const Encoding& encoding,
                                                GuardedBuffer::Side side,
                                                TrialInputs inputs = TrialInputs::kSeeded);
-  // Whether the variant is to be right at the ends: it computes in the function's own types, and
-  // the reference's results are known there.
+  // Returns whether the variant must be correct at the ends: it computes in the function's own
+  // types, and the reference's results are known there.
   bool knows_ends(const Variant& variant) const;
-  // Whether raw outputs in the variant's encodings agree with the reference, the padding of blocked
-  // layouts included; what is wrong when not.
+  // Compares raw outputs in the variant's encodings with the reference, the padding of blocked
+  // layouts included; the error states what is wrong.
   Result<Agreement> check_outputs(const Variant& variant, const std::vector<GuardedBuffer>& outputs,
                                   TrialInputs inputs = TrialInputs::kSeeded) const;
 

@@ -1,14 +1,14 @@
-// What travels between the compiler and a measuring worker, as lines of JSON.
+// The protocol between the compiler and a measuring worker, as lines of JSON.
 //
 //   to the worker     [MeasureTask]: requests about functions, all of them timed together; or one
 //                     about a conversion
-//   from the worker   {"begin": subject}     what it is about to touch: who is to blame if it dies
+//   from the worker   {"begin": subject}     what it is about to touch: the cause if it dies
 //                     {"timing": [subject]}  it times these together; which one at the moment is
 //                                            in the memory it shares with the compiler (worker.h)
 //                     {"fault": text}        what a fatal access hit, just before it dies
 //                     {"done": [TargetCosts]} or {"failed": Invalid}, once for each task, in order
 //
-// Before the first task both say which build they are (build_identity.h).
+// Before the first task both state their builds (build_identity.h).
 // A subject is "target" or "target|variant".
 #pragma once
 
@@ -34,7 +34,7 @@ struct MeasuredVariant {
   bool tried = false;      // it was compiled, and computed right; the cost may be unknown
   double error = 0;        // of a lowered variant: root mean square, relative to the result's
   double elsewhere = 0;    // seconds that a foreign row (database.h) says; 0: none does
-  // What blame and quarantine are recorded under.
+  // The key of failures and quarantine.
   std::string subject(const std::string& target) const {
     return target + "|" + variant.to_string();
   }
@@ -52,11 +52,11 @@ struct TargetCosts {
   Conditions conditions;
 };
 
-// Whether something of it is for what the machine lacked (fault.h): then it is not kept.
+// Returns whether some of it failed for lack of resources (fault.h): then it is not kept.
 bool blames_machine(const TargetCosts& costs);
 
-// The fastest of those that were measured and that `counts(row)` takes, the first of equals; null
-// where there is none.
+// Returns the fastest of those that were measured and for which `counts(row)` holds, the first of
+// equals; null if there is none.
 template <typename Counts>
 const MeasuredVariant* fastest_variant(const TargetCosts& costs, Counts&& counts) {
   const MeasuredVariant* fastest = nullptr;
@@ -69,24 +69,24 @@ const MeasuredVariant* fastest_variant(const TargetCosts& costs, Counts&& counts
   return fastest;
 }
 
-// The requests. Of a function, large constants of whose text are there by shape alone:
+// Requests about a function. Large constants of its text are there by shape alone.
 struct FunctionRequest {
   std::string text;  // canonical
-  // By target: variants that it may not list, as a schedule search finds them, to be tried too, or
-  // alone.
+  // By target: variants outside the backend's list, as a schedule search finds them, to be tried
+  // too, or alone.
   std::map<std::string, std::vector<Variant>> named = {};
   bool only_named = false;
 };
-// Names the variants that there are; compiles nothing.
+// Lists the variants; compiles nothing.
 struct ListRequest : FunctionRequest {};
-// Tries the variants of each target in their order until one is right; times nothing.
+// Tries the variants of each target in order until one is correct; times nothing.
 struct TryFirstRequest : FunctionRequest {};
-// Tries all variants, and times together those that are right.
+// Tries all variants, and times together those that are correct.
 struct TimeRequest : FunctionRequest {
   double bytes = 0;  // of the function's tensors; the worker does not need to know
 };
-// A tensor's change of encoding: times every target's or, where nothing is timed, tries the targets
-// until one is right.
+// A tensor's change of encoding: times every target's or, if nothing is timed, tries the targets
+// until one is correct.
 struct ConvertRequest {
   TensorType type;
   Encoding from, to;
@@ -97,10 +97,10 @@ using Request = std::variant<TimeRequest, ListRequest, TryFirstRequest, ConvertR
 
 struct MeasureTask {
   Request request;
-  std::vector<std::string> targets;     // text form; for a conversion: backends' names
-  std::map<std::string, Invalid> skip;  // subjects that killed a worker before, and how
-  std::string only;                     // not empty: no variant but this subject is tried
-  CompileOptions options;  // RoundingLimit::kAny: of variants that need it alone
+  std::vector<std::string> targets;           // text form; for a conversion: backends' names
+  std::map<std::string, Invalid> skip;        // subjects that killed a worker before, and how
+  std::string only;                           // not empty: no variant but this subject is tried
+  CompileOptions options;                     // RoundingLimit::kAny: of variants that need it alone
   CacheState cache = CacheState::kStreaming;  // what to time in
   Effort effort = Effort::kDefault;
   CoreState usual = {};  // what is known of the cores in quiet moments (noise_gate.h)
@@ -112,8 +112,8 @@ struct MeasureTask {
   }
 };
 
-// What is read may come from another build or a damaged file: nothing of it throws, and what makes
-// no sense (a time that is negative or longer than a year) is an error.
+// The text may come from another build or a damaged file: nothing throws, and an invalid value (a
+// time that is negative or longer than a year) is an error.
 nlohmann::json to_json(const Variant& variant);
 Result<Variant> variant_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Cost& cost);

@@ -1,15 +1,14 @@
-// Timing rival kernels in one process, interleaved, in the cache state they meet in a model.
+// Times rival kernels in one process, interleaved, in the cache state they meet in a model.
 //
 // Cold, for models whose weights and activations do not fit the private caches: before each sample
-// some of what a model reads passes through the shared one, everything is evicted from the private
-// ones, then the inputs are written again by the threads, each its part, because that is what the
-// kernel before did; constants, workspace and outputs are cold. Streaming, for models whose weights
-// do not fit the shared cache either: constants come from memory. Warm, for small models: runs
-// follow one another.
+// a part of what a model reads passes through the shared cache, everything is evicted from the
+// private ones, then the threads write the inputs again, each its part, as the kernel before does;
+// constants, workspace and outputs are cold. Streaming, for models whose weights do not fit the
+// shared cache either: constants come from memory. Warm, for small models: runs follow one another.
 //
-// What biases it: other load on the machine (drift is shared by rivals since rounds are
-// interleaved), and an eviction that reaches the private caches surely but a very large shared
-// cache only in part, as in a real model.
+// Biases: other load on the machine (rivals share its drift since rounds are interleaved), and an
+// eviction that always reaches the private caches but a very large shared cache only in part, as in
+// a real model.
 #pragma once
 
 #include <atomic>
@@ -37,7 +36,7 @@ struct TimedKernel {
   size_t rivals = 0;  // kernels of that number compute the same
 };
 
-// A kernel's buffers as it wants them.
+// A kernel's buffers in its encodings.
 class TimedArguments {
  public:
   explicit TimedArguments(const TimedKernel& timed) : workspace_(timed.workspace.data) {
@@ -52,9 +51,9 @@ class TimedArguments {
 };
 
 // Sampling a kernel ends when its median is known well enough: the confidence interval's half width
-// is within `precision` of the median, after `min_rounds`; or far slower than a rival: after
-// `hopeless_rounds`, when even its interval's lower end is above `hopeless` times the rival's upper
-// end. In any case when its time is spent.
+// is within `precision` of the median, after `min_rounds`; or when it is far slower than a rival:
+// after `hopeless_rounds`, if even its interval's lower end is above `hopeless` times the rival's
+// upper end. In any case when its time is spent.
 struct TimingOptions {
   static TimingOptions of(Effort effort);
   int min_rounds = 40;
@@ -67,13 +66,13 @@ struct TimingOptions {
   double max_seconds_per_kernel = 1.5;  // overrides all of these (but never fewer than 3 rounds)
   double batch_seconds = 200e-6;        // warm runs are batched until one sample lasts this long
   CacheState cache = CacheState::kStreaming;  // but for kWarm: one run a sample
-  // Where somebody watches (see MeasureHooks): the kernel that runs, and a count of batches.
+  // For observers (see MeasureHooks): the kernel that runs, and a count of batches.
   std::atomic<int32_t>* running = nullptr;
   std::atomic<uint32_t>* beats = nullptr;
 };
 
-// A block of each kernel, in order; an error inside is that kernel's alone. The kernels have run
-// successfully once before (verification). Their outputs are overwritten.
+// Returns a block of each kernel, in order; an error inside is that kernel's alone. The kernels
+// have run successfully once before (verification). Their outputs are overwritten.
 Result<std::vector<Result<Block>>> time_kernels(std::vector<TimedKernel>& kernels, ThreadTeam& team,
                                                 const TimingOptions& options, NoiseGate& gate);
 

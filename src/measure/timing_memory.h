@@ -1,6 +1,6 @@
-// The buffers that kernels are timed on. They are of the memory that programs run in (huge pages),
-// which guarded buffers are not, and inputs may be written, as the timing does to warm them. A
-// pattern on both sides of each buffer still shows writes beside it.
+// The buffers that kernels are timed on: of the memory that programs run in (huge pages), unlike
+// guarded buffers, and with writable inputs, which the timing writes to warm them. A pattern on
+// both sides of each buffer still shows writes beside it.
 #pragma once
 
 #include <map>
@@ -14,11 +14,11 @@ namespace collage {
 
 class TimingMemory {
  public:
-  // 64-byte aligned zeros. `name` is for messages: "output 0".
+  // Returns 64-byte aligned zeros. `name` is for messages: "output 0".
   Result<void*> zeros(size_t bytes, const std::string& name);
-  // The same buffer gives the same copy.
+  // Returns the same copy for the same buffer.
   Result<void*> copy_of(const std::shared_ptr<GuardedBuffer>& buffer, const std::string& name);
-  // Whether the patterns around a buffer, or the one that it is a part of, are whole.
+  // Checks that the patterns around a buffer, or the one that it is a part of, are whole.
   Status check(const void* data) const;
 
  private:

@@ -1,12 +1,12 @@
 // The measuring worker: a process that compiles and runs candidates, so that a crash, hang or
 // memory blow-up of a backend costs that candidate and never the run. This is the parent's handle
-// on it; what it does is in measure/.
+// on it; the worker's own code is in measure/.
 //
-// Who is to blame for a death: the worker announces each subject before it compiles and runs it
-// alone. While survivors are timed together, it keeps the one that runs in memory shared with the
-// parent; since that one may be the victim of another's stray writes, a second death makes the
-// parent measure each of them in a worker of its own. Memory and time may be short because of what
-// else runs on the machine: whoever dies of that is tried once more before it is to blame.
+// Attribution of failures: the worker announces each subject before it compiles and runs it alone.
+// While variants are timed together, it keeps the one that runs in memory shared with the parent;
+// since that one may be the victim of another's stray writes, a second death makes the parent
+// measure each of them in a worker of its own. Other processes may take memory and time: a subject
+// that fails so is tried once more before it is refused.
 #pragma once
 
 #include <sys/types.h>
@@ -29,11 +29,11 @@ inline constexpr bool kLimitsWorkerMemory = true;
 #endif
 
 struct WorkerLimits {
-  // A candidate that gives no sign of life for so long hangs.
+  // A candidate that is silent for this long counts as hanging.
   double silence_seconds = 180;
-  // Of private memory a worker may have; 0: 80% of the machine's.
+  // Private memory that a worker may have; 0: 80% of the machine's.
   size_t memory_bytes = 0;
-  // $COLLAGE_MEASURE_TIMEOUT in seconds, $COLLAGE_MEASURE_MEMORY in MB, where they are set.
+  // Reads $COLLAGE_MEASURE_TIMEOUT in seconds and $COLLAGE_MEASURE_MEMORY in MB, if set.
   static WorkerLimits from_environment();
 };
 
@@ -47,13 +47,13 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Measures one task. A subject whose account kills the worker (a signal, an exit, silence longer
-  // than the limit) becomes Invalid, `on_death` hears of it, and fresh workers measure the rest.
-  // kUnavailable: no worker of this build can be started, or the user interrupted, which says
-  // nothing about the task; other failures are the task's.
+  // Measures one task. A subject that ends the worker (a signal, an exit, silence longer than the
+  // limit) becomes Invalid, `on_death` is called, and fresh workers measure the rest. kUnavailable:
+  // no worker of this build can be started, or the user interrupted, which is no result about the
+  // task; other failures are the task's.
   using OnDeath = std::function<void(const std::string& subject, const Invalid& how)>;
   Result<std::vector<TargetCosts>> measure(MeasureTask task, const OnDeath& on_death = nullptr);
-  // Functions, timed together: an answer each. None where a worker died of one: then they are to be
+  // Measures functions, timed together: one answer each. None if a worker died: then they must be
   // measured one by one. Failures as above.
   using Answers = std::vector<Result<std::vector<TargetCosts>>>;
   Result<std::optional<Answers>> measure_together(const std::vector<MeasureTask>& tasks);
@@ -73,7 +73,7 @@ class Worker {
   Status share_memory();
   Result<Reply> exchange(const std::vector<MeasureTask>& tasks);
   bool send(const nlohmann::json& message);
-  // The next line from the worker; false when it died or stayed silent too long.
+  // Reads the next line from the worker; false if it died or was silent too long.
   bool read_line(std::string& line, Invalid& how);
   Result<std::vector<TargetCosts>> measure_one_by_one(MeasureTask task, const Reply& death,
                                                       const OnDeath& on_death);

@@ -1,4 +1,4 @@
-// What a worker talks with its parent through (task.h says what).
+// The descriptors and shared memory between a worker and its parent (task.h has the protocol).
 #pragma once
 
 #include <atomic>
@@ -6,7 +6,7 @@
 
 namespace collage {
 
-// Descriptors in the worker; the last is the memory that they share.
+// Descriptors in the worker; the last is the shared memory.
 inline constexpr int kTasksFd = 3, kEventsFd = 4, kSharedFd = 5;
 
 struct SharedWithWorker {

@@ -1,4 +1,4 @@
-// How kernels compute with integers: they wrap around instead of being undefined, and sums are
+// Integer arithmetic of kernels: it wraps around instead of being undefined, and sums are
 // accumulated in 64 bits.
 #pragma once
 
@@ -20,7 +20,8 @@ T wrap_multiply(T a, T b) {
   return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-// In what a sum of T is accumulated: double for floats, wrapping 64-bit integers otherwise.
+// The type in which a sum of T is accumulated: double for floats, wrapping 64-bit integers
+// otherwise.
 template <typename T>
 using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 

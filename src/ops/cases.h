@@ -1,7 +1,7 @@
-// Test cases of the operators: for every one some shapes that are hard to get right (odd extents,
-// one channel, groups, dilation, asymmetric padding, batches). Every backend's tests run those it
-// claims against the reference kernel. They live here, next to the families they belong to, so
-// that a new operator brings its own.
+// Test cases of the operators: shapes that are hard to get right (odd extents, one channel, groups,
+// dilation, asymmetric padding, batches). Every backend's tests compare the operators that it
+// claims with the reference kernel. They live here, next to their families, so that a new operator
+// brings its own.
 //
 //   for (const OpCase& c : op_cases()) {
 //     OpCaseFunction built = TRY(build_case(c, seed));

@@ -1,7 +1,7 @@
 // A counter-based generator: number `index` of a stream depends on the stream's key, on the number
-// of the run and on the index alone, so any part of a stream can be had in any order, on any number
-// of threads. The bits are splitmix64's finaliser of these, each mixed in turn; the first run, of
-// number 0, is not mixed in.
+// of the run and on the index alone, so any part of a stream can be computed in any order, on any
+// number of threads. The bits are splitmix64's finaliser of these, each mixed in turn; the first
+// run, of number 0, is not mixed in.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class RandomStream {
   constexpr double uniform(uint64_t index) const {
     return static_cast<double>(bits(index) >> 11) * 0x1p-53;
   }
-  // The same rounded down to a multiple of 2^-24, so that it is a float below 1.
+  // The same, rounded down to a multiple of 2^-24, so that it is a float below 1.
   constexpr float uniform_float(uint64_t index) const {
     return static_cast<float>(bits(index) >> 40) * 0x1p-24f;
   }

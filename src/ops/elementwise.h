@@ -25,7 +25,7 @@ void map_elements(const Tensor& in, Tensor& out, F f) {
   for (int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
 }
 
-// A vector along data's axis "axis" as a tensor that broadcasts over data.
+// Returns a vector along data's axis "axis" as a tensor that broadcasts over data.
 inline Tensor along_axis(const Tensor& data, const Tensor& vector, const Attrs& attrs) {
   const int64_t axis = normal_axis(attrs.integer("axis"), data.rank());
   Shape shape(static_cast<size_t>(data.rank() - axis), 1);

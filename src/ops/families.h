@@ -13,14 +13,14 @@ namespace collage {
 using TypeRule = decltype(OpDef::infer_type);
 using Work = decltype(OpDef::flops);
 
-// What most operators state; the caller sets the rest.
+// Makes an OpDef of what most operators state; the caller sets the rest.
 OpDef make_op(std::string name, int args, std::vector<AttrSpec> attrs, FusionKind kind,
               TypeRule infer_type, ReferenceKernel reference, Work flops = {});
-// So many operations for each element of argument `index`.
+// Work of `operations` operations for each element of argument `index`.
 Work work_per_element(size_t index, double operations = 1);
 inline double no_work(Types, const Attrs&, const Type&) { return 0; }
 
-// Registers an operator that computes nothing but where each element comes from.
+// Registers an operator that only moves elements.
 void register_injective(std::string name, std::vector<AttrSpec> attrs, TypeRule infer_type,
                         ReferenceKernel reference, int args = 1);
 

@@ -19,7 +19,7 @@ using ReferenceKernel = std::function<Status(std::span<const Tensor> inputs, con
 
 inline bool is_half(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
 
-// To nearest, ties to even; keeps infinities and NaN.
+// Rounds to nearest, ties to even; keeps infinities and NaN.
 inline uint16_t float_to_bfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   if (value != value) return static_cast<uint16_t>((bits >> 16) | 0x40);
@@ -31,7 +31,7 @@ inline float bfloat16_to_float(uint16_t bits) {
 
 float half_to_float(uint16_t bits, DType dtype);   // dtype: kFloat16 or kBFloat16
 uint16_t float_to_half(float value, DType dtype);  // rounds to nearest even; keeps NaN
-// The same of many, by F16C's instructions where the processor has them.
+// Converts many, with F16C's instructions if the processor has them.
 void halves_to_floats(const uint16_t* from, DType dtype, int64_t count, float* to);
 void floats_to_halves(const float* from, DType dtype, int64_t count, uint16_t* to);
 

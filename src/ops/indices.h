@@ -1,4 +1,4 @@
-// Index tensors, checked: what reading and writing by index share.
+// Reads and checks index tensors, for operators that read and write by index.
 #pragma once
 
 #include <collage/tensor.h>
@@ -9,8 +9,8 @@
 
 namespace collage {
 
-// The indices in row-major order; negative ones counted from the end. Error when one is outside
-// [-extent, extent).
+// Returns the indices in row-major order; negative ones count from the end. An index outside
+// [-extent, extent) is an error.
 Result<Ints> read_indices(const Tensor& indices, int64_t extent);
 
 // Indices whose last dimension is a tuple that names a slice of data (after `batch` dimensions).
@@ -20,10 +20,10 @@ struct IndexTuples {
 };
 Result<IndexTuples> read_index_tuples(const Tensor& indices, const Shape& data, int64_t batch);
 
-// Follows operators that pass integers on unchanged, in order, to where they come from.
+// Follows operators that pass integers on unchanged, in order, to their origin.
 const ExprNode* index_origin(const Expr& expr);
 
-// The extents that the entries of the call's index argument must fit, in turn; none where the
+// Returns the extents that the entries of the call's index argument must fit, in turn; empty if the
 // operator takes no indices.
 Ints index_extents(const CallNode& call);
 

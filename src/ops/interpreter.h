@@ -14,18 +14,19 @@
 
 namespace collage {
 
-// `inputs` has one tensor per leaf of the parameters, in order; shapes and dtypes must be theirs.
-// Gives one tensor per leaf of the result. Intermediate results are freed after their last use. A
-// result may share storage with an input or a constant (a view, a parameter returned as it is).
+// Runs a function. `inputs` has one tensor for each leaf of the parameters, in order, with their
+// shapes and dtypes. Returns one tensor for each leaf of the result. Intermediate results are freed
+// after their last use. A result may share storage with an input or a constant (a view, a parameter
+// returned as it is).
 Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs);
 
-// The same with calls of the function's own body evaluated by `evaluate`.
+// Does the same, but `evaluate` computes calls of the function's own body.
 using EvaluateCall =
     std::function<Result<std::vector<Tensor>>(const CallNode& call, std::span<const Tensor>)>;
 Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs,
                                       const EvaluateCall& evaluate);
 
-// One call of an operator or a function literal on the leaves of its arguments.
+// Evaluates one call of an operator or a function literal on the leaves of its arguments.
 Result<std::vector<Tensor>> evaluate_call(const CallNode& call,
                                           std::span<const Tensor> flat_inputs);
 

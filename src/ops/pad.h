@@ -1,4 +1,4 @@
-// Where the elements of a padded axis come from.
+// Maps the positions of a padded axis to their sources.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace collage {
 
-// For each position of an axis padded by `before` and `after` (negative: cropped): the source
-// position, or -1 for the pad value. Modes as nn.pad's.
+// Returns, for each position of an axis padded by `before` and `after` (negative: cropped), the
+// source position, or -1 for the pad value. Modes as nn.pad's.
 Ints pad_sources(int64_t extent, int64_t before, int64_t after, const std::string& mode);
 
 }  // namespace collage

@@ -1,8 +1,7 @@
-// Where values lie, as devices are planned by (src/passes/devices):
+// Operators that place values on devices, for device planning:
 //
-//   on_device(x, device="gpu:1")  x itself, with the wish that it is computed there
-//   (constrain_body),
-//                                 or that it is used there (constrain_result), or both
+//   on_device(x, device="gpu:1")  x itself, to be computed there (constrain_body),
+//                                 used there (constrain_result), or both
 //   device_copy(x, from="gpu:1", to="cpu:0")  x, copied
 //
 // Devices are texts of ir/device_constraint.h. To the interpreter both are copies.
@@ -15,7 +14,7 @@ namespace collage {
 
 void register_placement_ops();
 
-// A call of one of them as constraints on its operand and on its result.
+// One of these calls as constraints on its operand and on its result.
 struct DevicePlacement {
   DeviceConstraint operand, result;
   bool is_copy = false;

@@ -20,13 +20,13 @@ using FillPanel = std::function<void(int64_t batch, int64_t row, int64_t rows, i
 using StoreBlock = std::function<void(int64_t batch, int64_t row, int64_t rows, int64_t column,
                                       int64_t columns, const double* from, int64_t stride)>;
 
-// A is m×k, B is k×n. Blocks are shared among the OpenMP team; the functions may be called
-// concurrently. With k = 0 all of C is zero.
+// Computes C = A·B, A is m×k, B is k×n. The OpenMP team divides the blocks; the functions may be
+// called concurrently. With k = 0 all of C is zero.
 void blocked_product(const Product& shape, const FillPanel& a, const FillPanel& b,
                      const StoreBlock& store);
 
-// A panel filler for a matrix in memory whose element (r, c) of product `batch` is at
-// data[base(batch) + r * row_stride + c * column_stride].
+// Fills panels of a matrix in memory whose element (r, c) of product `batch` is at data[base(batch)
+// + r * row_stride + c * column_stride].
 template <typename T, typename Base>
 FillPanel strided_panel(const T* data, Base base, int64_t row_stride, int64_t column_stride) {
   return [=](int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns, double* to,

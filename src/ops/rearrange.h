@@ -1,4 +1,4 @@
-// What a strided_slice selects, for its type rule and kernel and for backends.
+// The elements that a strided_slice selects, for its type rule and kernel and for backends.
 #pragma once
 
 #include "ops/type_rules.h"
@@ -12,9 +12,9 @@ struct SliceRange {
   int64_t count;
 };
 
-// One range per sliced axis, from the attributes of a strided_slice call on data of that shape.
-// Positions follow Python: negative ones count from the end, those beyond an end are held to it.
-// To take all of an axis backwards give end = INT64_MIN.
+// Returns one range for each sliced axis of a strided_slice call on data of that shape. Positions
+// follow Python: negative ones count from the end, those beyond an end are clamped. end = INT64_MIN
+// takes all of an axis backwards.
 Result<std::vector<SliceRange>> slice_ranges(const Shape& shape, const Attrs& attrs);
 
 }  // namespace collage

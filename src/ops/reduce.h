@@ -1,21 +1,21 @@
-// Which axes a reduction removes, for type rules, kernels and backends.
+// The axes that a reduction removes, for type rules, kernels and backends.
 #pragma once
 
 #include "ops/type_rules.h"
 
 namespace collage {
 
-// The reduced axes, ascending, of a call with attributes axis (None: all), and exclude.
+// Returns the reduced axes, ascending, of a call with attributes axis (None: all), and exclude.
 Result<Ints> reduced_axes(const Attrs& attrs, int64_t rank);
 
-// A tensor seen as kept × reduced elements through strides.
+// A tensor as kept × reduced elements through strides.
 struct ReductionView {
   Shape kept, reduced;
   Ints kept_strides, reduced_strides;
 };
 ReductionView reduction_view(const Shape& shape, const Ints& axes);
 
-// Element offset of position `index` (row-major) among `extents` with `strides`.
+// Returns the element offset of position `index` (row-major) among `extents` with `strides`.
 inline int64_t strided_offset(int64_t index, const Shape& extents, const Ints& strides) {
   int64_t offset = 0;
   for (size_t d = extents.size(); d-- > 0;) {

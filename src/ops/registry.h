@@ -1,5 +1,5 @@
-// Every operator of Collage. Call once before anything that looks an operator up; further calls do
-// nothing.
+// Registers every operator of Collage. Call it once before any operator is looked up; further calls
+// do nothing.
 #pragma once
 
 namespace collage {

@@ -1,18 +1,18 @@
-// What is promised of elementwise operators on real numbers at special arguments: one table, from
-// which every backend's tests are generated (tests/backend/targets/special_values_test.cc).
+// Promises of elementwise operators on real numbers at special arguments: one table, from which
+// every backend's tests are generated (tests/backend/targets/special_values_test.cc).
 //
 // An operator's value is its reference kernel's: the definition computed in double precision and
-// rounded once. Of every kernel that is used, it is promised that
+// rounded once. Every kernel in use promises that
 //
 //   - where the value is finite, the kernel's is finite and within `relative` of it, or within
 //     `absolute`. A value below 2^-126, or a factor below it on the way, may be taken for zero;
 //   - where the value is infinite, the kernel's is the same infinity;
-//   - where the value is NaN, the kernel's is NaN, unless the variant says that it may lose it
+//   - where the value is NaN, the kernel's is NaN, unless the variant states that it may lose it
 //     (Variant::loses_nan). Such variants are left out under `--accuracy strict`.
 //
 // Arguments are any numbers: zeros of either sign, subnormal ones, the largest, infinities, NaN.
-// The sign of a zero is promised where it decides about another result: as a divisor, and as an
-// argument of atan2-like functions, of which there are none.
+// The sign of a zero is promised where it decides another result: as a divisor, and as an argument
+// of atan2-like functions, of which there are none.
 //
 // A backend that cannot keep this for an operator does not take the operator.
 #pragma once
@@ -27,27 +27,27 @@ namespace collage {
 struct Promise {
   std::string op;
   Attrs attrs = {};
-  // Arguments near which kernels may change how they compute, beside those of all operators.
+  // Arguments near which kernels may change their algorithm, beside those of all operators.
   std::vector<float> around = {};
   double relative = 1e-6;
   double absolute = 0x1p-125;  // where the definition subtracts numbers that are nearly equal
 
-  // Of two arguments: a right one that is smaller, but not zero, may be taken for zero.
+  // For two arguments: a right one that is smaller, but not zero, may be taken for zero.
   double least_right = 0;
   bool signs_of_zero = true;  // false: the sign of a zero among the arguments may be lost
 
-  // The same where the exact value is in doubt only because of its size: a value within `relative`
-  // of the largest number may be infinite, and the other way round.
+  // The same where only the size makes the exact value uncertain: a value within `relative` of the
+  // largest number may be infinite, and the other way round.
   bool allows(double value, double got, bool may_lose_nan) const;
 };
 
-// Of operators of one tensor, and of two (comparisons included).
+// Promises of operators of one tensor, and of two (comparisons included).
 const std::vector<Promise>& unary_promises();
 const std::vector<Promise>& binary_promises();
 
-// The arguments at which the promise is tested, each with its neighbours.
+// Returns the arguments at which the promise is tested, each with its neighbours.
 std::vector<float> special_arguments(const Promise& promise);
-// Those from which pairs are made.
+// Returns the arguments from which pairs are made.
 std::vector<float> special_pair_arguments(const Promise& promise);
 
 }  // namespace collage

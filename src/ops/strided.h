@@ -1,6 +1,5 @@
-// Moving elements between arrays addressed by strides: what transposes, slices, tiles, broadcasts
-// and most other injective operators come down to. Strides are in elements and may be zero or
-// negative.
+// Moves elements between arrays addressed by strides, for transposes, slices, tiles, broadcasts and
+// most other injective operators. Strides are in elements and may be zero or negative.
 #pragma once
 
 #include <collage/tensor.h>
@@ -11,11 +10,11 @@ namespace collage {
 
 // Row-major strides of a shape.
 Ints dense_strides(const Shape& shape);
-// Strides with which a tensor of `shape` is read in place of one of the shape `to` it broadcasts
+// Returns the strides with which a tensor of `shape` is read as one of the shape `to` it broadcasts
 // to.
 Ints broadcast_strides(const Shape& shape, const Shape& to);
 
-// An array of which index i lies `offset` + i·`strides` elements behind `data`.
+// An array whose index i lies `offset` + i·`strides` elements behind `data`.
 template <typename Data>
 struct Strided {
   Data* data;

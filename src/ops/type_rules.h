@@ -1,7 +1,7 @@
-// What the operators' type rules share: access to argument types, axes, broadcasting and sizes, all
-// with overflow-safe arithmetic. Every error is kBadModel and names the offending value. A shape
-// that passed `tensor_result` has fewer than 2^62 bytes, so kernels may compute offsets in int64
-// without further checks.
+// Common parts of the operators' type rules: access to argument types, axes, broadcasting and
+// sizes, all with overflow-safe arithmetic. Every error is kBadModel and names the offending value.
+// A shape that passed `tensor_result` has fewer than 2^62 bytes, so kernels may compute offsets in
+// int64 without further checks.
 #pragma once
 
 #include <optional>
@@ -25,12 +25,12 @@ Result<Type> tensor_result(Shape shape, DType dtype);
 
 // `axis` counted from the start; negative values count from the end. Error outside [-rank, rank).
 Result<int64_t> checked_axis(int64_t axis, int64_t rank);
-// Each axis as above; an error for a repeated one. Sorted ascending.
+// Normalises each axis as above, sorted ascending; a repeated one is an error.
 Result<Ints> checked_axes(const Ints& axes, int64_t rank);
-// The same for axes that are known to be valid (in kernels, after the type rule).
+// Normalises an axis that is known to be valid (in kernels, after the type rule).
 inline int64_t normal_axis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
 
-// A list attribute that may be None: an integer counts as a list of one.
+// Reads a list attribute that may be None: an integer counts as a list of one.
 Result<std::optional<Ints>> optional_ints(const Attrs& attrs, std::string_view name);
 
 Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
@@ -49,11 +49,11 @@ Status require_shape(const TensorType& type, const Shape& shape, std::string_vie
 Status require_one_of(std::string_view value, std::initializer_list<std::string_view> allowed,
                       std::string_view what);
 
-// An operator whose result has the type of its first argument, a float tensor.
+// Type rule of an operator whose result has the type of its first argument, a float tensor.
 Result<Type> same_as_float(Types args, const Attrs& attrs);
 
-// An operator of data, of which `require` holds, and a vector of its dtype along its axis "axis";
-// the result has data's type.
+// Type rule of an operator of data, for which `require` holds, and a vector of its dtype along its
+// axis "axis"; the result has data's type.
 Result<Type> infer_along_axis(Types args, const Attrs& attrs,
                               Status (*require)(const TensorType&, std::string_view),
                               std::string_view vector_name);

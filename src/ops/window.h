@@ -1,4 +1,4 @@
-// Sliding windows: what convolutions and poolings share. Lists are full length, one entry a spatial
+// Sliding windows of convolutions and poolings. Lists are full length, one entry a spatial
 // dimension; padding has all begins, then all ends.
 #pragma once
 
@@ -11,17 +11,18 @@ struct Window {
   size_t rank() const { return kernel.size(); }
 };
 
-// Reads strides, dilation and padding and checks them: lengths, strides, dilation and kernel
-// positive, padding not negative.
+// Reads and checks strides, dilation and padding: lengths; strides, dilation and kernel positive;
+// padding not negative.
 Result<Window> make_window(const Attrs& attrs, Ints kernel);
-// The same of attributes that a type rule has accepted.
+// Does the same for attributes that a type rule has accepted.
 Window known_window(const Attrs& attrs, Ints kernel);
 
-// How many window positions fit along spatial dimension `dim` of an input of that extent. With
-// ceil_mode a last partial window counts if it starts inside the input or the padding before it.
+// Returns how many window positions fit along spatial dimension `dim` of an input of that extent.
+// With ceil_mode a last partial window counts if it starts inside the input or the padding before
+// it.
 Result<int64_t> window_positions(const Window& window, size_t dim, int64_t extent, bool ceil_mode);
 
-// Whether at some of so many positions along that dimension no element of the window is inside.
+// Returns whether some position along that dimension has no element of the window inside the input.
 bool sees_only_padding(const Window& window, size_t dim, int64_t extent, int64_t positions);
 
 // "nn.conv" + 2 + "d"

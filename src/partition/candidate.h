@@ -1,6 +1,5 @@
-// CandidatePartition: a sub-graph that some target might run as one kernel. All search and
-// measurement is in these units. PartitionSpec: a rule that finds candidates, and the target it
-// finds them for.
+// CandidatePartition: a sub-graph that some target might run as one kernel, the unit of search and
+// measurement. PartitionSpec: a rule that finds candidates, and the target it finds them for.
 #pragma once
 
 #include <memory>
@@ -14,7 +13,7 @@ namespace collage {
 
 class PartitionRule;
 
-// Specs that share a rule object share its candidates too: gather_candidates (partition/gather.h)
+// Specs that share a rule object share its candidates: gather_candidates (partition/gather.h)
 // evaluates it once.
 struct PartitionSpec {
   std::string name;  // usually the target's kind
@@ -31,16 +30,16 @@ struct CandidatePartition {
   std::string rule_name;  // which rule (pattern label) found it, for explanations
   SubGraph sub_graph;
   std::shared_ptr<const PartitionSpec> spec;
-  // A limit of its rule (depth, operators, candidates per exit, siblings) cut it short: larger ones
-  // that the rule would give otherwise were not looked at.
+  // True if a limit of its rule (depth, operators, candidates per exit, siblings) stopped its
+  // growth, so that larger candidates are missing.
   bool truncated = false;
-  // The extracted kernel function: Primitive=1, Compiler where the spec has one, and Composite
+  // Returns the extracted kernel function: Primitive=1, Compiler if the spec has one, and Composite
   // functions inside.
   Function function(const DataflowGraph& graph,
                     ConstantsInside constants = ConstantsInside::kAll) const;
 };
 
-// How many of them limits cut short: a cover that is the cheapest is so among the rest and these.
+// Counts candidates that limits stopped: the cheapest cover is cheapest among the found candidates.
 size_t count_truncated(const std::vector<CandidatePartition>& candidates);
 
 }  // namespace collage

@@ -1,5 +1,5 @@
-// What a user says about partitioning in a file (`--config`): targets with their rules, which of
-// them exclude one another, and, in place of measurements, costs that are made up.
+// A user's configuration of partitioning (`--config`): targets with their rules, incompatible
+// targets, and mock costs in place of measurements.
 //
 //   {"targets": [{"name": "hook", "compiler": "hook",
 //                 "rule": {"patterns": [{"name": "relu", "pattern": "is_op('nn.relu')(*)"}],
@@ -8,7 +8,7 @@
 //    "mock_costs": {"per_op": {"hook": 1, "llvm": 2}, "fusion_benefit": 0.9, "max_estimates": 0}}
 //
 // docs/partitioning.md describes every key. Errors (kUsage) name the file and the place: line and
-// column where it is no JSON, the JSON pointer of a bad value, the column in a pattern.
+// column of a syntax error, the JSON pointer of a bad value, the column in a pattern.
 #pragma once
 
 #include <filesystem>
@@ -43,7 +43,7 @@ struct PartitionConfig {
 
 // Operators must be registered.
 Result<PartitionConfig> read_config(const std::filesystem::path& file);
-// The same from text; `file` is for messages.
+// Parses text; `file` is for messages.
 Result<PartitionConfig> parse_config(std::string_view text, const std::filesystem::path& file);
 
 }  // namespace collage

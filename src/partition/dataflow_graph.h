@@ -36,11 +36,11 @@ class DataflowGraph {
   // Nodes reachable from `index` following uses (downstream) or inputs (upstream), itself excluded.
   const IndexSet& downstream(PostDfsIndex index) const { return downstream_[index]; }
   const IndexSet& upstream(PostDfsIndex index) const { return upstream_[index]; }
-  // The nearest node that every path from `index` to a result goes through; kNone when there is
-  // none (a result itself, or paths to different results).
+  // Returns the nearest node that every path from `index` to a result goes through; kNone if there
+  // is none (a result itself, or paths to different results).
   PostDfsIndex post_dominator(PostDfsIndex index) const { return post_dominator_[index]; }
-  // The inverse: the nearest node that every path from a variable to `index` goes through; kNone
-  // when there is none (a variable itself, paths from different ones, or constants alone).
+  // Returns the nearest node that every path from a variable to `index` goes through; kNone if
+  // there is none (a variable itself, paths from different ones, or constants alone).
   PostDfsIndex dominator(PostDfsIndex index) const { return dominator_[index]; }
 
  private:
@@ -51,17 +51,17 @@ class DataflowGraph {
   std::vector<PostDfsIndex> post_dominator_, dominator_;
 };
 
-// What a node is to a kernel. Constants (and called functions) are copied into the kernels that
-// read them. Wires (variables, tuples, projections) and views need no kernel: the host passes
-// buffers along, a view's input and result being plain.
+// The role of a node for kernels. Constants (and called functions) are copied into the kernels that
+// read them. Variables, tuples, projections and views need no kernel: the host passes buffers
+// along; a view's input and result are plain.
 enum class NodeRole { kConstant, kVariable, kTuple, kProjection, kView, kKernel };
 NodeRole node_role(const Expr& expr);
 inline NodeRole node_role(const DataflowGraph& graph, PostDfsIndex index) {
   return node_role(graph.node(index).expr);
 }
 
-// The same function where every tuple has one consumer and no projection takes apart a tuple that
-// is made in the function: what candidates expect, since a kernel takes and gives tensors only.
+// Returns the same function with one consumer for every tuple and no projection of a tuple that is
+// made in the function: candidates need this, since a kernel takes and gives tensors only.
 Function untangle_tuples(const Function& function);
 
 }  // namespace collage

@@ -1,5 +1,5 @@
-// A call's fusion kind by its operator and by shape, as FuseOps relabels: a broadcast whose inputs
-// all have the shape of its result broadcasts nothing, it is elementwise.
+// The fusion kind of a call by its operator and by shape, as in FuseOps: a broadcast whose inputs
+// all have the shape of its result is elementwise.
 #pragma once
 
 #include "ir/expr.h"
@@ -7,7 +7,7 @@
 
 namespace collage {
 
-// Of a call of anything but an operator: opaque.
+// Returns opaque for a call of anything but an operator.
 FusionKind fusion_kind(const CallNode& call);
 
 }  // namespace collage

@@ -1,12 +1,12 @@
-// From specs to candidates: every rule is evaluated once, however many specs share it, and what no
-// plan may contain is left out.
+// Gathers candidates of specs: evaluates every rule once, however many specs share it, and leaves
+// out what no plan may contain.
 //
-//   a function already marked Primitive is somebody's decision (a user's own fusion): its call is
-//   never a part of a larger kernel, and is one of its own where `primitives` asks for that;
-//   what on_device or device_copy places somewhere is only for targets there. They say nothing of
-//   what the node reads or of who reads it: that is for costs to decide. A memory scope that they
-//   state is for the search, which knows variants (stated_places.h);
-//   the host has all the same what no other target takes by itself.
+//   A function marked Primitive is a kernel of the user: its call is never a part of a larger
+//   kernel, and is a candidate of its own if `primitives` asks for that.
+//   A node that on_device or device_copy places is only for targets there. That does not place its
+//   inputs or readers, which costs decide. The search handles memory scopes that they state, since
+//   it knows variants (stated_places.h).
+//   The host also gets what no other target takes alone.
 #pragma once
 
 #include <functional>
@@ -20,28 +20,29 @@ namespace collage {
 using PartitionSpecPtr = std::shared_ptr<const PartitionSpec>;
 
 struct GatherOptions {
-  // Whether calls of Primitive functions are candidates too, one call each, of every target but the
-  // host (or of the one that they state: stated_kernels.h).
+  // Makes calls of Primitive functions candidates too, one call each, of every target but the host
+  // (or of the one that they state: stated_kernels.h).
   bool primitives = false;
   std::function<bool(const CandidatePartition&)> allowed;  // refuses candidates; empty: none
 };
 
-// What a "Compiler" attribute calls the target's toolchain: the compiler or, where kernels are the
-// project's own, the kind of target.
+// The toolchain's name in a "Compiler" attribute: the compiler or, for the project's own kernels,
+// the kind of target.
 const std::string& toolchain_of(const PartitionSpec& spec);
 
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options = {});
 
-// Whether each placed node can be where placements say. kBadModel where two contradict each other;
-// kUnavailable where none of the specs' targets is there.
+// Checks that each placed node can be there. kBadModel: two placements contradict each other;
+// kUnavailable: no spec has a target there.
 Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs);
-// kUnsupported where placements state a memory scope: for partitioning without variants.
+// kUnsupported: a placement states a memory scope, which partitioning without variants cannot
+// honour.
 Status check_no_scopes(const DataflowGraph& graph);
 
-// Sets of targets (indices into `specs`) that may be used together, each as large as it can be:
-// those without a pair that is declared incompatible, by name.
+// Returns sets of targets (indices into `specs`) that may be used together, each as large as
+// possible: without a pair that is declared incompatible, by name.
 std::vector<std::vector<size_t>> compatible_targets(
     std::span<const PartitionSpecPtr> specs,
     std::span<const std::pair<std::string, std::string>> incompatible);

@@ -1,6 +1,6 @@
-// After the search: touching kernels of one target become one, where the target accepts that
+// Merges touching kernels of one target after the search, if the target accepts that
 // (PartitionSpec::merges) and no kernels then wait for one another. Merged kernels may have several
-// exits. Tuples and projections between them are taken along, and views that no kernel holds.
+// exits. They include tuples and projections between them, and views that no kernel holds.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace collage {
 
-// `kernels` are disjoint, the whole cover; the result too, in dataflow order.
+// `kernels` are disjoint, the whole cover, as is the result, in dataflow order.
 std::vector<CandidatePartition> merge_touching(const DataflowGraph& graph,
                                                std::vector<CandidatePartition> kernels);
 

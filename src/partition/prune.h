@@ -1,13 +1,13 @@
-// Pruning by lookahead: where nothing but larger and smaller kernels of one choice of toolchain
-// compete, the largest will be best, so the smaller ones need not be estimated.
+// Prunes candidates: where only larger and smaller kernels of one toolchain compete, the largest is
+// best, so the smaller ones need no estimate.
 //
-// Kept are the candidates that lie in no other one of their target, and, where two that were kept
-// overlap, the largest ones (of each target) of what either leaves to the other; and so on until
-// nothing is added. Two targets that can take the same region whole thus leave two candidates; a
-// target that can take a piece in the middle leaves the pieces on both sides too.
+// Kept are the candidates that lie in no other one of their target, and, if two kept ones overlap,
+// the largest ones (of each target) of what either leaves to the other; repeatedly until nothing is
+// added. Two targets that can take the same region whole thus leave two candidates; a target that
+// can take a piece in the middle leaves the pieces on both sides too.
 //
-// For costs that grow ever more slowly with each operator a kernel takes in (mock costs do) the
-// cheapest cover is among what is kept; for measured ones that is likely, no more.
+// If costs grow ever more slowly with each further operator of a kernel, as mock costs do, the
+// cheapest cover is among the kept candidates; with measured costs that is only likely.
 #pragma once
 
 #include <vector>
@@ -19,17 +19,17 @@ namespace collage {
 std::vector<CandidatePartition> prune_candidates(const DataflowGraph& graph,
                                                  std::vector<CandidatePartition> candidates);
 
-// Whether its kernels are made by the project itself, where a larger element-wise one is never
-// slower than those it can be cut into: one pass over memory in place of several, by the same
-// generator. Of toolchains, and of anything but element-wise kernels, nobody knows.
+// Returns whether the project generates its kernels itself and they are element-wise: a larger one
+// is then never slower than its parts, since one pass over memory replaces several by the same
+// generator. Nothing is known of other kernels.
 bool fusion_never_loses(const CandidatePartition& candidate);
 
-// The same where costs are measured, and a larger kernel may well be slower: a candidate goes only
+// Prunes where costs are measured, and a larger kernel may be slower: a candidate is dropped only
 // if it lies in a larger one of its target whose fusion never loses, and no other target but the
-// host has a candidate that touches that one. What a candidate that stays leaves over of such a
-// region is kept as above. Nothing is lost where what such a kernel costs grows evenly with its
-// operators, as memory traffic does. `pruned` receives the
-// others, for when a kernel that stands for them does not work.
+// host has a candidate that touches that one. What a remaining candidate leaves over of such a
+// region is kept as above. Nothing is lost if the cost of such a kernel grows evenly with its
+// operators, as memory traffic does. `pruned` receives the dropped ones, for use if the kernel that
+// contains them is invalid.
 std::vector<CandidatePartition> prune_dominated(const DataflowGraph& graph,
                                                 std::vector<CandidatePartition> candidates,
                                                 std::vector<CandidatePartition>& pruned);

@@ -1,6 +1,6 @@
-// Writes a partition into a module: each chosen sub-graph becomes a kernel of its own, which states
-// by attributes what it is. Nothing else writes partitions. Expressions are made backwards, from
-// the results to the parameters, so that no kernel invalidates another one, whatever their order.
+// Writes a partition into a module: each chosen sub-graph becomes a kernel whose attributes
+// describe it. All partitions are written here. Expressions are made backwards, from the results to
+// the parameters, so that no kernel invalidates another one, whatever their order.
 //
 //   def @collage_hook_nn_relu(%FunctionVar_0: …, Compiler="hook", Primitive=1,
 //                             global_symbol="collage_hook_nn_relu") { … }
@@ -17,7 +17,7 @@
 
 namespace collage {
 
-// How a kernel stands in the module.
+// The form of a kernel in the module.
 enum class KernelForm {
   // By the kind of target:
   //   with a compiler   a global function: Primitive, Compiler, global_symbol
@@ -44,14 +44,13 @@ struct WriteOptions {
 
 struct WrittenKernels {
   Module module;
-  // One a kernel, in the given order: its global symbol or, where it has none, its operators' name.
+  // One name a kernel, in the given order: its global symbol or, without one, its operators' name.
   std::vector<std::string> names;
 };
 
-// Returns the module with these kernels in the function that the graph is of. `kernels` are
-// disjoint (views and projections excepted) and depend on one another without a cycle; they may be
-// given in any order. Calls outside all of them stay as they are. Symbols are unique within the
-// module.
+// Returns the module with these kernels in the function of the graph. `kernels` are disjoint (views
+// and projections excepted) and depend on one another without a cycle, in any order. Calls outside
+// all of them stay. Symbols are unique within the module.
 Result<WrittenKernels> write_kernels(const DataflowGraph& graph,
                                      std::span<const KernelToWrite> kernels, const Module& module,
                                      const WriteOptions& options = {});

@@ -1,15 +1,14 @@
-// A cover as a module, so that it can be printed, read and compiled again to the same kernels:
-// each is a call of a Primitive function that says what runs it, and how,
+// A cover as a module, so that it can be printed, read and compiled again to the same kernels: each
+// is a call of a Primitive function that states its target and variant,
 //
 //   %1 = fn (%p: …, Primitive=1, Target="native", Variant="tile14x1(float32)->(float32:aBcd16b)") {
 //     …
 //   };
 //   %2 = %1(%0);
 //
-// and the attribute "conversions" of the function that calls them lists the changes of encoding
-// there are. A Primitive function may also state its target alone, or both, in a module of the
-// user's, or the toolchain that compiles it (Compiler): what is stated holds, and the search
-// decides the rest.
+// and the attribute "conversions" of the function that calls them lists the changes of encoding. A
+// Primitive function of a user's module may also state its target alone, or both, or the toolchain
+// that compiles it (Compiler); the search decides the rest.
 #pragma once
 
 #include <map>
@@ -24,25 +23,25 @@
 
 namespace collage {
 
-// The Primitive function that a call calls, or null.
+// Returns the Primitive function that a call calls, or null.
 const FunctionNode* called_primitive(const Expr& expr);
 
 class StatedKernels {
  public:
   explicit StatedKernels(const DataflowGraph& graph);
-  // Calls of Primitive functions.
+  // Nodes that are calls of Primitive functions.
   const IndexSet& primitives() const { return primitives_; }
-  // Of a node: "" where nothing is stated.
+  // The compiler that is stated for a node, or "".
   const std::string& compiler(PostDfsIndex node) const { return compilers_[node]; }
   const std::string& target(PostDfsIndex node) const { return targets_[node]; }
-  // Every node that needs a kernel states both.
+  // Returns whether every node that needs a kernel states both.
   bool are_complete() const { return complete_; }
-  // The variant's text that is stated of a candidate's kernel; "": none.
+  // Returns the text of the variant that is stated for a candidate's kernel; "": none.
   const std::string& variant(const CandidatePartition& candidate) const;
-  // Whether a tensor of that type may change like that.
+  // Returns whether a tensor of that type may be converted so.
   bool allow_conversion(const TensorType& type, const Encoding& from, const Encoding& to) const;
-  // What conversions that are stated of tensors of that type give: a tensor may be converted twice,
-  // through an encoding that no kernel has.
+  // Returns the results of the conversions stated for tensors of that type: a tensor may be
+  // converted twice, through an encoding that no kernel has.
   std::set<Encoding> converted_to(const TensorType& type) const;
 
  private:
@@ -53,7 +52,7 @@ class StatedKernels {
   bool complete_ = true;
 };
 
-// What states a kernel, and the changes of encoding that there are: for write_kernels.
+// The attributes of a stated kernel, and the changes of encoding that there are, for write_kernels.
 Attrs stated_kernel(const Target& target, const std::string& variant);
 struct ConversionStatement {
   TensorType type;

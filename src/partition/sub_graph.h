@@ -1,10 +1,10 @@
 // SubGraph: a set of nodes 'inside' a sub-graph of a DataflowGraph, without building any
-// expression. What is inside determines the
+// expression. The inside determines the
 //   entry nodes   inside, with an input outside        input nodes    outside, feeding the inside
 //   exit nodes    inside, used outside or the result   output nodes   outside, fed from the inside
 // Constants are never inside, so that candidates may share one: extraction copies those that inside
-// nodes read into the kernel, or makes parameters of those that the sub-graph does not insist on.
-// Sub-graphs are closed under disjoint union, labelling and substitution.
+// nodes read into the kernel, or makes parameters of those that are not required. Sub-graphs are
+// closed under disjoint union, labelling and substitution.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ enum class ConstantsInside {
   kRequired,  // single numbers, and what the sub-graph insists on
 };
 
-// The operator or function that is called, or the function's "Composite" label; of a kernel that
-// states its variant (stated_kernels.h) the operators inside, as they were called before.
+// Returns the operator or function that is called, or the function's "Composite" label; for a
+// kernel that states its variant (stated_kernels.h) the operators inside.
 std::string call_label(const Expr& call);
 
 class SubGraph {
@@ -59,32 +59,32 @@ class SubGraph {
   const IndexSet& required() const { return required_; }
   size_t depth() const { return depth_; }  // most operator calls on a path
 
-  // Convex (no path leaves and re-enters), with tensors alone at its boundary (but for the result
-  // of a call that gives a tuple), and within the config's limits. `why` receives the reason when
-  // not.
+  // Checks that it is convex (no path leaves and re-enters), with tensors alone at its boundary
+  // (except the result of a call that gives a tuple), and within the config's limits. `why`
+  // receives the reason if not.
   bool is_valid(const DataflowGraph& graph, const SubGraphConfig& config,
                 std::string* why = nullptr) const;
   bool is_convex(const DataflowGraph& graph) const;
 
-  // Insists on these constants too.
+  // Requires these constants too.
   SubGraph with_required(const IndexSet& constants) const;
 
-  // Both must be disjoint. Kind is the larger, nested ones are kept, labels joined by '+'.
+  // Both must be disjoint. The kind is the larger one, nested ones are kept, labels joined by '+'.
   SubGraph disjoint_union(const DataflowGraph& graph, const SubGraph& other) const;
-  // This sub-graph as one nested, labelled sub-graph of a new one over the same nodes.
+  // Returns this sub-graph as one nested, labelled sub-graph of a new one over the same nodes.
   SubGraph labelled(const DataflowGraph& graph, std::string label) const;
-  // With indices mapped into another graph; every inside index must be in the map.
+  // Maps indices into another graph; every inside index must be in the map.
   SubGraph substitute(const DataflowGraph& new_graph,
                       const std::unordered_map<PostDfsIndex, PostDfsIndex>& map) const;
 
-  // What the extracted function takes: the inputs, and the constants that it does not hold.
+  // Returns what the extracted function takes: the inputs, and the constants that it does not hold.
   IndexSet parameters(const DataflowGraph& graph, ConstantsInside constants) const;
-  // The sub-graph as a function: one parameter per node of parameters() in ascending index, a
-  // result that is the single exit's value or a tuple of all exits in ascending index; nested
+  // Returns the sub-graph as a function: one parameter per node of parameters() in ascending index,
+  // a result that is the single exit's value or a tuple of all exits in ascending index; nested
   // sub-graphs as calls of functions with "Composite". `attrs` are the function's.
   Function extract(const DataflowGraph& graph, Attrs attrs = {},
                    ConstantsInside constants = ConstantsInside::kAll) const;
-  // Operator names of the calls inside, in order: "nn.conv2d+add+nn.relu".
+  // Returns operator names of the calls inside, in order: "nn.conv2d+add+nn.relu".
   std::string ops_label(const DataflowGraph& graph) const;
 
  private:

@@ -1,4 +1,4 @@
-// What passes ask of constants.
+// Queries of constants by passes.
 #pragma once
 
 #include <collage/tensor.h>
@@ -10,25 +10,26 @@
 
 namespace collage {
 
-// The value of a constant with one element.
+// Returns the value of a constant with one element.
 std::optional<double> scalar_value(const Expr& expr);
-// The value that all elements of a constant have (at least one element).
+// Returns the value that all elements of a constant share (at least one element).
 std::optional<double> uniform_value(const Expr& expr);
 
-// A real constant that, broadcast to `shape`, varies along `axis` only: its values along the axis
-// as a tensor of shape [shape[axis]]. Nothing when it varies elsewhere or would enlarge `shape`.
+// Returns the values of a real constant that, broadcast to `shape`, varies along `axis` only, as a
+// tensor of shape [shape[axis]]. None if it varies elsewhere or would enlarge `shape`.
 std::optional<Tensor> along_axis(const Expr& constant, const Shape& shape, int64_t axis);
-// The reverse: [C] as [C, 1, …, 1] so that it broadcasts along `axis` of a tensor of that rank.
+// Does the reverse: [C] as [C, 1, …, 1] so that it broadcasts along `axis` of a tensor of that
+// rank.
 Tensor broadcastable(const Tensor& values, int64_t rank, int64_t axis);
 
-// f of every element, or of every pair of elements of equal shapes; computed in double. Pairs are
-// of float32 or float64.
+// Applies f to every element, or to every pair of elements of equal shapes; computes in double.
+// Pairs are of float32 or float64.
 Tensor map_constant(const Tensor& a, const std::function<double(double)>& f);
 Tensor map_constants(const Tensor& a, const Tensor& b,
                      const std::function<double(double, double)>& f);
 bool is_real(DType dtype);  // float32 or float64: what these can compute on
 
-// `tensor` with every element multiplied by factor[index along `axis`].
+// Returns `tensor` with every element multiplied by factor[index along `axis`].
 Tensor scale_along_axis(const Tensor& tensor, const Tensor& factor, int64_t axis);
 
 // Axes counted from the start.

@@ -1,4 +1,4 @@
-// Takes inference-time batch norms apart: y = x * scale + shift with one scale and shift a channel.
+// Splits inference-time batch norms: y = x * scale + shift with one scale and shift a channel.
 // After a convolution or product with constant weights both go into weight and bias, else they
 // become multiply and add.
 #pragma once

@@ -1,11 +1,11 @@
-// Takes out of called tensor programs what need not be computed where they are called:
+// Takes computations out of called tensor programs that need not run where they are called:
 //
 //  - stages of constants alone, such as a weight stored in another layout, become calls of their
-//    own, which fold_constants computes. Not where they would be more than twice as large as the
-//    constants (a weight that is unpacked from bytes is kept as bytes), nor where computing them
+//    own, which fold_constants computes. Not if they would be more than twice as large as the
+//    constants (a weight that is unpacked from bytes is kept as bytes), nor if computing them
 //    takes more than a few steps an element;
-//  - a layout (tensor_program/layout.h) of a layout becomes one, and what undoes another goes:
-//  calls
+//  - a layout (tensor_program/layout.h) of a layout becomes one, and inverse pairs are removed:
+// calls
 //    of programs that only move elements, transposes and reshapes next to them, stages of the
 //    program that reads them, and the last stage of the program that makes what they read;
 //  - a layout that several programs store of one tensor becomes one call, which they share.
@@ -23,8 +23,7 @@ namespace collage {
 
 Result<Function> lift_layouts(const Function& function);
 
-// Of what a called program makes of constants, at most so many bytes for each of theirs are kept in
-// their place.
+// A lifted stage of constants may have at most this many bytes for each byte of the constants.
 inline constexpr size_t kMostGrowthOfLayouts = 2;
 
 }  // namespace collage

@@ -1,4 +1,4 @@
-// An nn.pad in front of a window as the window's own padding.
+// Moves an nn.pad in front of a window into the window's own padding.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace collage {
 
-// The attribute `padding` of a convolution or pooling that takes in what `pad` adds to its data.
-// None where it cannot: `pad` cuts, repeats elements, or pads batch or channels.
+// Returns the attribute `padding` of a convolution or pooling that includes what `pad` adds to its
+// data. None if `pad` cuts, repeats elements, or pads batch or channels.
 std::optional<Ints> padding_with(const CallNode& pad, const CallNode& window);
 
 }  // namespace collage

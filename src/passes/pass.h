@@ -1,5 +1,5 @@
-// Pass: one named transformation of a module. It reports whether it changed anything; verifying,
-// dumping and timing are the pipeline's work (passes/pipeline.h).
+// Pass: one named transformation of a module. It returns whether it changed anything; the pipeline
+// (passes/pipeline.h) verifies, dumps and times.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ struct Pass {
   std::function<Result<bool>(Module&)> run;  // true: the module changed
 };
 
-// A pass that rewrites every graph function of the module on its own, but for "Primitive" ones
-// (kernels that somebody decided on already). The same pointer means unchanged.
+// Makes a pass that rewrites every graph function of the module on its own, except "Primitive" ones
+// (kernels already). The same pointer means unchanged.
 Pass function_pass(std::string name, std::function<Result<Function>(const Function&)> rewrite);
 
 }  // namespace collage

@@ -29,8 +29,8 @@ class Pipeline {
  public:
   explicit Pipeline(std::vector<Pass> passes) : passes_(std::move(passes)) {}
   const std::vector<Pass>& passes() const { return passes_; }
-  // One record a pass, in order. The module is left as it is when a pass fails. Fails (kUsage) when
-  // a disabled name is no pass of this pipeline.
+  // Returns one record a pass, in order. The module is unchanged if a pass fails. kUsage: a
+  // disabled name is no pass of this pipeline.
   Result<std::vector<PassRecord>> run(Module& module, const PipelineOptions& options = {}) const;
 
  private:

@@ -1,6 +1,6 @@
-// Linear operators with a constant weight, seen alike: convolutions, transposed convolutions, dense
-// layers, matrix products with a constant right side, and those of quantised operands. The result's
-// channels can be scaled by scaling the weight, where that is of real numbers.
+// A common view of linear operators with a constant weight: convolutions, transposed convolutions,
+// dense layers, matrix products with a constant right side, and those of quantised operands. The
+// result's channels can be scaled by scaling the weight, if that is of real numbers.
 #pragma once
 
 #include <collage/tensor.h>
@@ -19,22 +19,22 @@ struct Product {
   int64_t bias_axis = 0;    // the same as nn.bias_add writes it: 1, or -1 for matrix products
 };
 
-// The product that `expr` is a call of, its weight constant or not.
+// Returns the product that `expr` is a call of, its weight constant or not.
 std::optional<Product> product_of(const Expr& expr);
-// The weight's axis that gives the result's channels; not of transposed convolutions.
+// Returns the weight's axis that gives the result's channels; not for transposed convolutions.
 int64_t channel_axis(const CallNode& product);
 
-// Products exchange the last two dimensions of an operand by a flag: the axes of a transpose that
-// moves the last dimension to the place before without that exchange, none for other transposes.
+// Products exchange the last two dimensions of an operand by a flag. Returns the axes of
+// `transpose` without that exchange; none unless it moves the last dimension to the place before.
 std::optional<Ints> axes_besides_swap(const CallNode& transpose);
-// Whether that is all a transpose does.
+// Returns whether a transpose does nothing else.
 bool only_swaps_matrix_axes(const CallNode& transpose);
 
-// The weight of the product when it is a real constant that may be replaced: nobody else uses it,
-// or it is small.
+// Returns the weight of the product if it is a real constant that may be replaced: it has no other
+// use, or is small.
 const ConstantNode* scalable_weight(const CallNode& product, const Uses& uses);
 
-// A product, perhaps with an nn.bias_add of a constant behind it, both used by nobody else, the
+// A product, perhaps with an nn.bias_add of a constant behind it, both without other uses, the
 // weight a constant that may be replaced.
 struct BiasedProduct {
   Product product;
@@ -44,8 +44,8 @@ struct BiasedProduct {
 };
 std::optional<BiasedProduct> biased_product(const Expr& expr, const Uses& uses);
 
-// The same function times `scale` plus `shift` (one value a channel each): scaled weight, one
-// bias. No bias where both are absent or `shift` is null and there was none.
+// Returns the same function times `scale` plus `shift` (one value a channel each): scaled weight,
+// one bias. No bias if both are absent or `shift` is null and there was none.
 Result<Expr> scaled_product(const BiasedProduct& biased, const Tensor* scale, const Tensor* shift,
                             const std::string& origin);
 

@@ -1,4 +1,4 @@
-// Quantised tensors as passes see them, and the rules that both of their passes use.
+// Quantised tensors as passes see them, and rules that both of their passes use.
 #pragma once
 
 #include <optional>
@@ -15,17 +15,17 @@ struct Dequantised {
   std::optional<int64_t> axis;  // of the parameters, from the start; none for scalars
 };
 std::optional<Dequantised> dequantised(const Expr& expr);
-// Other integers by the same parameters, which lie along `like.axis`.
+// Dequantises other integers by the same parameters, which lie along `like.axis`.
 Result<Expr> dequantise(const Expr& data, const Dequantised& like, const std::string& origin);
 
 bool holds_bytes(const Expr& expr);  // int8 or uint8
-// The same node, or constants of the same type and values.
+// Returns whether they are the same node, or constants of the same type and values.
 bool same_value(const Expr& a, const Expr& b);
-// A constant scale of which all are normal numbers above zero.
+// Returns whether it is a constant scale of normal numbers above zero.
 bool is_positive(const Expr& scale);
 
-// Operators that only move elements change places with a qnn.dequantize in front of them, so that
-// they move integers. qnn.quantize of constants is evaluated.
+// Rules that exchange operators which only move elements with a qnn.dequantize in front of them, so
+// that they move integers, and evaluate qnn.quantize of constants.
 std::span<const RewriteRule> moved_dequantize_rules();
 
 }  // namespace collage

@@ -1,6 +1,6 @@
-// Local rewrites: a pass is a table of named rules, each of which looks at one node and gives a
-// cheaper or more regular one of the same type. Rules are tried in table order, bottom-up, again
-// and again until none applies.
+// Local rewrites: a pass is a table of named rules, each of which looks at one node and returns a
+// cheaper or more regular one of the same type. Rules are tried in table order, bottom-up,
+// repeatedly until none applies.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace collage {
 
-// How often each node of a function is used. A node made by a rule has the uses of what it
+// Counts how often each node of a function is used. A node made by a rule has the uses of what it
 // replaces.
 class Uses {
  public:
@@ -37,16 +37,16 @@ struct RewriteRule {
 };
 inline constexpr std::string_view kProjection = "a projection";
 
-// The function with the rules applied; the same pointer when none applied.
+// Returns the function with the rules applied; the same pointer if none applied.
 Result<Function> apply_rules(const Function& function, std::span<const RewriteRule> rules);
 
-// What a rule whose roots are operators looks at.
+// Returns the call that a rule whose roots are operators looks at.
 inline const CallNode& call_of(const Expr& expr) { return *as<CallNode>(expr); }
 inline int64_t rank_of(const Expr& expr) {
   return static_cast<int64_t>(expr->tensor_type().shape.size());
 }
 
-// A call with other arguments or attributes, from where `like` came.
+// Makes a call with other arguments or attributes and the origin of `like`.
 Result<Expr> remake(const CallNode& like, std::vector<Expr> args);
 Result<Expr> remake(const CallNode& like, std::vector<Expr> args, Attrs attrs);
 

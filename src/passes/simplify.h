@@ -1,6 +1,6 @@
-// Removes operators that do nothing, merges neighbours, and brings the same thing written in
-// different ways to one form: views become reshape, constants stand on the right, biases are
-// nn.bias_add, transposes of product operands become flags, zero padding moves into convolutions.
+// Removes operators without effect, merges neighbours, and normalises equivalent forms: views
+// become reshape, constants stand on the right, biases are nn.bias_add, transposes of product
+// operands become flags, zero padding moves into convolutions.
 #pragma once
 
 #include "passes/pass.h"

@@ -1,7 +1,7 @@
-// Removes what quantised models do for nothing: quantize right after dequantize by the same
-// parameters, also with operators between that only move elements, and activations that cut off
-// what qnn.quantize saturates anyhow. Has integers moved in place of the numbers that they are made
-// of. Tells of products whether their weights have 7 bits.
+// Removes redundant operators of quantised models: quantize right after dequantize by the same
+// parameters, also with operators between that only move elements, and activations that clip what
+// qnn.quantize saturates anyhow. Moves integers in place of the numbers made of them. Marks
+// products whose weights have 7 bits.
 #pragma once
 
 #include "passes/pass.h"

@@ -1,8 +1,8 @@
-// Layouts that a called tensor program stores and others read, which only the readers tell whether
-// to take out: a step of lift_layouts.
+// Takes out layouts that a called tensor program stores and others read, if the readers show that
+// it helps: a step of lift_layouts.
 //
 //  - The result of a program is a layout of its last stage but one, and every reader undoes it: the
-//    layout becomes a call of its own, for them to cancel.
+//    layout becomes a call of its own, which cancels with theirs.
 //  - Two programs or more store the same layout of one tensor (a stage that is scheduled
 //    compute_root, or that an external function reads): it becomes one call before them.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace collage {
 
-// The same pointer where there are none.
+// Returns the same pointer if there are none.
 Result<Function> take_out_stored_layouts(const Function& function);
 
 }  // namespace collage

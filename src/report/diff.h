@@ -1,10 +1,10 @@
-// Two reports of one model compared: did the later one get slower beyond noise, and which kernels
-// changed.
+// Compares two reports of one model: whether the later one is slower beyond noise, and which
+// kernels changed.
 //
 // Latencies are compared by the Mann-Whitney test on their samples. Samples of one run are not
-// independent (a machine is fast for a while, then slow for a while), so the test alone would call
-// any two runs different: a change must also exceed a smallest relevant effect, and the amount by
-// which the medians of blocks of each run wander.
+// independent (a machine is fast for a while, then slow for a while), so the test alone would
+// separate any two runs: a change must also exceed a smallest relevant effect, and the variation of
+// the medians of each run's blocks.
 #pragma once
 
 #include <nlohmann/json.hpp>

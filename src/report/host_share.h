@@ -1,5 +1,5 @@
-// How much of a plan's arithmetic is left to the host, the backend of last resort, whose kernels
-// are simple and slow. What it runs though another target has a kernel for it does not count.
+// The part of a plan's arithmetic that runs on the host, the fallback backend, whose kernels are
+// simple and slow. Operators count only if no other target has a kernel for them.
 #pragma once
 
 #include <map>

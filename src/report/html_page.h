@@ -1,4 +1,4 @@
-// A report as one HTML file that needs nothing else: the graph with its kernels laid out, and the
+// Renders a report as one self-contained HTML file: the graph with its kernels laid out, and the
 // report itself as JSON beside the script that shows it (the files in page/).
 #pragma once
 
@@ -11,7 +11,7 @@ namespace collage {
 // anything.
 std::string html_page(const nlohmann::json& report);
 
-// What the page draws, for each plan (the chosen one first): see page/base.js.
+// Returns what the page draws, for each plan (the chosen one first): see page/base.js.
 nlohmann::json plan_drawings(const nlohmann::json& report);
 
 }  // namespace collage

@@ -1,6 +1,6 @@
-// What a model needs and what each backend could take of it, before anything is measured: what
-// `collage inspect` prints. Of a model that cannot be imported it holds what the file says and
-// every node that is in the way.
+// What a model needs and what each backend could take of it, before anything is measured, for
+// `collage inspect`. For a model that cannot be imported it holds the file's summary and every
+// unsupported node.
 #pragma once
 
 #include <filesystem>
@@ -45,7 +45,7 @@ struct Inspection {
   double host_share = 0;                // of all arithmetic
 };
 
-// Open dimensions that the options say nothing of are taken as 1, and named in `open`.
+// Open dimensions without a value in the options are taken as 1, and listed in `open`.
 Result<Inspection> inspect_model(const std::filesystem::path& path, LoadOptions load,
                                  const ProgramOptions& options);
 

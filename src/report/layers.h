@@ -1,4 +1,4 @@
-// Where the time of one inference goes: every step of a plan timed inside whole runs, as a table.
+// The time of one inference by layers: every step of a plan timed inside whole runs, as a table.
 #pragma once
 
 #include <string>
@@ -30,7 +30,8 @@ struct Profile {
 Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const Tensor> inputs,
                                int runs);
 
-// A line a layer, the slowest first, with its share and the part of its time that `peaks` explain.
+// Returns a line a layer, the slowest first, with its share and the part of its time that `peaks`
+// explain.
 std::string layers_table(const Profile& profile, const MachinePeaks& peaks);
 
 }  // namespace collage

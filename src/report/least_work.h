@@ -1,7 +1,6 @@
-// The least that a kernel has to do, whoever computes it: what its time is held against the
-// machine's peaks with (report/roofline.h). Not what is counted as its work (OpDef::flops), which
-// is the same for every algorithm, but what is left of that, by what the variant states
-// (Variant::work):
+// The least work of a kernel, which its time is compared with by the machine's peaks
+// (report/roofline.h). It is not OpDef::flops, which is the same for every algorithm, but what
+// remains of that, by what the variant states (Variant::work):
 //
 // - taps of a convolution that only see padding, or that see one pixel of a smaller image which was
 //   enlarged, need no multiplication of their own; nor do scores that a causal mask hides;
@@ -19,9 +18,9 @@
 namespace collage {
 
 struct LeastWork {
-  // What multiplies: "float32", the vector units' multiply-adds; "bfloat16", "int16" or "int8", the
-  // fastest unit that has products of these; "any", what nobody but the library knows. Of a
-  // function with products of quantised integers always "int8".
+  // The unit that multiplies: "float32", the vector units' multiply-adds; "bfloat16", "int16" or
+  // "int8", the fastest unit that has products of these; "any", unknown outside the library. A
+  // function with products of quantised integers always has "int8".
   std::string unit = "float32";
   double operations = 0;                  // of that unit, a multiply-add as two
   double activations = 0, constants = 0;  // bytes; results count as activations

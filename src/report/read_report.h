@@ -1,5 +1,5 @@
-// A report that `--json` wrote, read back. A file is as untrusted as a model: what this returns has
-// the form that docs/report-schema.json fixes.
+// Reads a report that `--json` wrote. The file is untrusted: the result has the form that
+// docs/report-schema.json fixes.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace collage {
 
-// kBadModel: no file, no JSON, or not of that form; the message says where.
+// kBadModel: there is no file, it is malformed, or not of that form; the message states the place.
 Result<nlohmann::json> read_report(const std::filesystem::path& path);
-// The same of its text; errors say that it came from `origin`.
+// Parses its text; errors state that it came from `origin`.
 Result<nlohmann::json> parse_report(const std::string& text, const std::string& origin);
 
 }  // namespace collage

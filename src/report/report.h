@@ -1,5 +1,5 @@
-// The report of one run, as JSON (docs/report-schema.json fixes it) and as the summary that every
-// run prints.
+// The report of one run, as JSON (docs/report-schema.json fixes its form) and as the summary that
+// every run prints.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct RunFacts {
     std::vector<std::string> uninformative;  // outputs of which it proves nothing
   };
   std::optional<Verification> verification;
-  // Of this program's outputs from another runtime's, on the same inputs.
+  // The difference of this program's outputs from another runtime's, on the same inputs.
   struct OutputDifference {
     double max_abs = 0,
            max_rel = 0;  // largest |a-b|, and as a part of the largest of the values like b
@@ -36,16 +36,15 @@ struct RunFacts {
     std::string version;
     std::vector<double> samples;  // seconds
     std::string failure;
-    // Most of each sample that is no part of the runtime: calling it from another language.
+    // Most of each sample that is not the runtime's: calling it from another language.
     double call_seconds = 0;
-    // Of this program over it, and over what its samples are without that. None where outputs
-    // differ.
+    // Speed-up of this program over it, and over its samples without that. None if outputs differ.
     std::optional<SpeedUp> speed_up, speed_up_without_call;
     std::optional<OutputDifference> difference;
   };
   std::map<std::string, Peer> peers;
-  // The best single backend's program, timed anew in turns with this one: when the cover was chosen
-  // the best of all was, so its figure of then is low by luck.
+  // The best single backend's program, timed anew in turns with this one: the choice among many
+  // covers biased its earlier figure low.
   struct Alone {
     std::string name;
     std::vector<double> samples;  // seconds
@@ -72,7 +71,7 @@ struct RunFacts {
   std::vector<std::pair<std::string, double>> timeline;
   std::optional<MachinePeaks> peaks;
   size_t resident_bytes = 0;  // most memory that the process held during inference; 0: unknown
-  // What the same compilation with one more flag is predicted to take.
+  // The predicted time of the same compilation with one more flag.
   struct WhatIf {
     std::string flag;  // "--exclude native"
     double predicted_seconds = 0;
@@ -82,17 +81,17 @@ struct RunFacts {
   std::vector<WhatIf> what_if;
 };
 
-// Of seconds of single inferences.
+// Statistics of seconds of single inferences.
 nlohmann::json latency_json(const std::vector<double>& samples);
 nlohmann::json verification_json(const RunFacts::Verification& verification);
 
 nlohmann::json report_json(const Model& model, const CompileReport& report, const RunFacts& facts);
 
-// What was refused because it ended its worker, in words; empty where nothing was.
+// Describes the refusals of kernels that ended their worker; empty if there are none.
 std::string refused_for_deaths(const CostCounts& counts);
 
-// Two lines: what runs where, and predicted against measured with the best single backend. A third
-// where kernels were refused because they ended their worker.
+// Returns two lines: what runs where, and predicted against measured with the best single backend.
+// A third if kernels were refused because they ended their worker.
 std::string summary(const Model& model, const CompileReport& report, const RunFacts& facts);
 
 }  // namespace collage

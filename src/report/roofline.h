@@ -1,9 +1,9 @@
-// What the machine can do at most, measured here and now, and the shortest time that a kernel can
-// take by it: the roofline model (Williams, Waterman and Patterson, 2009) with a roof for every
-// unit that multiplies and for every cache (Ilic, Pratas and Sousa, 2014).
+// Measures the machine's peaks now, and gives the shortest time that a kernel can take by them: the
+// roofline model (Williams, Waterman and Patterson, 2009) with a roof for every unit that
+// multiplies and for every cache (Ilic, Pratas and Sousa, 2014).
 //
-// A time below it is a mistake of this model, or of its peaks, and no result:
-// bench/check_roofs.py looks for them.
+// A time below the roof is an error of this model, or of its peaks: bench/check_roofs.py looks for
+// them.
 #pragma once
 
 #include <map>
@@ -26,17 +26,17 @@ struct MemoryLevel {
 
 struct MachinePeaks {
   double flops_per_second = 0;  // fp32 multiply-adds on all threads of the team, counted as two
-  // Of other units, as far as there are such: "bfloat16", "int16", "int8" (LeastWork::unit), alike.
+  // Peaks of other units, if there are any: "bfloat16", "int16", "int8" (LeastWork::unit).
   std::map<std::string, double> unit_operations_per_second = {};
-  // The smallest and fastest first, memory last. Empty where there was no memory for buffers.
+  // The smallest and fastest first, memory last. Empty if there was no memory for buffers.
   std::vector<MemoryLevel> levels = {};
 };
 
 // Takes about three seconds. The team must be otherwise idle.
 MachinePeaks measure_peaks(ThreadTeam& team);
 
-// Where memory is shared with other guests its rate may halve for minutes: what was seen of it
-// while costs were measured counts too. Faster levels are no slower.
+// Raises memory's peak: its rate may halve for minutes if other guests use it, so what was seen
+// while costs were measured counts too. Faster levels are at least as fast.
 void raise_memory_peak(MachinePeaks& peaks, double bytes_per_second);
 
 struct Roof {
@@ -44,13 +44,13 @@ struct Roof {
   std::string bound;   // what takes as long: a unit or a level
 };
 
-// Bytes of the constants of a model whose kernels these are, each tensor once.
+// Returns bytes of the constants of a model with these kernels, each tensor once.
 double model_constant_bytes(std::span<const ReportedKernel> kernels);
 
 // `model_constants`: bytes of the constants of the model in which the kernel runs. In a run all of
 // them pass before its own are read again, so a cache keeps at most that part of them for which it
-// has room. Activations were written just before, so they are in the fastest levels that hold
-// them. What comes from one level passes all that are faster.
+// has room. Activations were written just before, so they are in the fastest levels that hold them.
+// Bytes from one level pass all that are faster.
 Roof roof_of(const MachinePeaks& peaks, const LeastWork& work, double model_constants);
 
 }  // namespace collage

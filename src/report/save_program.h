@@ -13,7 +13,7 @@ namespace collage {
 Status save_program(const Program& program, const Model& model, const nlohmann::json& report,
                     const std::filesystem::path& path, const std::string& signing_key = "");
 
-// kBadModel where it is none that this version writes.
+// kBadModel: it is no report of this version.
 Result<nlohmann::json> embedded_report(ArtifactFile& file);
 
 }  // namespace collage

@@ -1,6 +1,6 @@
-// The model inside an artifact: its module as text, its weights beside it; of a model of half
-// precision also as it was imported, which its programs are held to (model_reference.h). Nothing
-// that runs reads it; it is there to be compiled again, or to check a program against.
+// The model inside an artifact: its module as text, its weights beside it; for a model of half
+// precision also the imported form, which its programs are compared with (model_reference.h). Runs
+// do not read it; it serves to compile again, or to check a program.
 #pragma once
 
 #include <vector>
@@ -13,9 +13,8 @@ namespace collage {
 
 Result<std::vector<ZipEntry>> module_entries(const Model& model);
 
-// Running needs none of the weights: where nothing but the model's types is asked for they are
-// neither read nor checked, and take no memory; nor is there `in_halves`. Nobody may then compute
-// with them.
+// kUnread: the weights are neither read nor checked, and take no memory; there is no `in_halves`,
+// and the model must not be computed. For callers that need the model's types alone.
 enum class EmbeddedWeights { kRead, kUnread };
 Result<Model> embedded_model(ArtifactFile& file, EmbeddedWeights wanted = EmbeddedWeights::kRead);
 

@@ -1,9 +1,9 @@
-// How many times faster one program is than another, from blocks of runs that took turns: each turn
-// gives one ratio of the two blocks' medians, so that a machine that changes between turns changes
-// both. What the ratios are worth is an interval for their median, by order statistics.
+// How many times faster one program is than another, from blocks of runs in turns: each turn gives
+// one ratio of the two blocks' medians, so that a machine that changes between turns changes both.
+// The result has an interval for the median of the ratios, by order statistics.
 //
-// Who is faster is decided where the interval lies on one side of 1. Where it holds 1, the two are
-// alike if it lies within 2% of 1; else the machine moved too much to decide. Under six turns no
+// The verdict is faster or slower if the interval lies on one side of 1. If it holds 1, the two are
+// alike if it lies within 2% of 1; else the machine varied too much to decide. Under six turns no
 // interval has a confidence of 95%, and nothing is decided.
 #pragma once
 
@@ -22,13 +22,13 @@ struct SpeedUp {
   Verdict verdict = Verdict::kTooFewTurns;
 };
 
-// The blocks' medians (seconds) of both programs, one a turn; as many of one as of the other, and
-// at least one.
+// Takes the blocks' medians (seconds) of both programs, one a turn; as many of one as of the other,
+// and at least one.
 SpeedUp speed_up(std::span<const double> own, std::span<const double> other);
 
-// "faster", "slower", "alike", "moved" or "few turns": what reports say.
+// Returns "faster", "slower", "alike", "moved" or "few turns", the words of reports.
 std::string verdict_name(SpeedUp::Verdict verdict);
-// "1.24x (1.20 to 1.29 in 95%, 11 turns)", and what is not decided and why.
+// Returns "1.24x (1.20 to 1.29 in 95%, 11 turns)", and what is not decided and why.
 std::string to_text(const SpeedUp& speed_up);
 
 }  // namespace collage

@@ -1,7 +1,6 @@
-// What a cast makes of a real number: it is cut off towards zero. ONNX leaves open what becomes of
-// one that the type does not hold; here it is what x86 processors do by one instruction, and so
-// what other runtimes there give: the least int32 (for int64, uint32 and uint64 the least int64)
-// where that does not hold the number, and the low bits of it for types that are narrower.
+// Casts of real numbers, which are cut off towards zero. ONNX leaves open the result for a number
+// that the type does not hold; here it is that of the x86 instruction, as in other runtimes: the
+// least int32 (for int64, uint32 and uint64 the least int64), or its low bits for narrower types.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// From a run-time DType to a compile-time type: `dispatch_number(dtype, [&]<typename T>(Tag<T>)
-// {…})`. Half-width floats have no C++ type here: kernels compute them as float, see ops/half.h. A
-// dtype that is none of those dispatched over is a bug of the caller.
+// Dispatches a run-time DType to a compile-time type: `dispatch_number(dtype, [&]<typename
+// T>(Tag<T>) {…})`. Half-width floats have no C++ type here: kernels compute them as float, see
+// ops/half.h. A dtype outside those dispatched over is a bug of the caller.
 #pragma once
 
 #include <collage/tensor.h>
@@ -59,7 +59,7 @@ auto dispatch_any(DType dtype, F&& f) {
   return dispatch_number(dtype, f);
 }
 
-// By the size of an element, for kernels that only move data.
+// Dispatches by the size of an element, for kernels that only move data.
 template <typename F>
 auto dispatch_size(size_t bytes, F&& f) {
   switch (bytes) {

@@ -34,13 +34,13 @@ struct Encoding {
     return device < other.device;
   }
   bool is_plain() const { return layout.is_plain() && device == VirtualDevice{}; }
-  // Row-major, on whatever device: views of a tensor of that type share its memory.
+  // Returns whether it is row-major, on any device: views of such a tensor share its memory.
   bool is_linear(DType own) const { return layout.is_plain() && dtype == own; }
   // "float32:aBcd16b@gpu:0", "float32" when plain on the CPU
   std::string to_string() const;
 };
 
-// That of inputs, constants and results: row-major on the CPU, in the type's own dtype.
+// The encoding of inputs, constants and results: row-major on the CPU, in the type's own dtype.
 inline Encoding plain_encoding(const TensorType& type) {
   return {type.dtype, Layout(), VirtualDevice()};
 }

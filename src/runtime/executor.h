@@ -1,10 +1,10 @@
 // Executor: runs a Plan. It owns the arena. Consecutive steps whose kernels bring their own threads
 // run inside one parked region of the team (see thread_team.h).
 //
-// Any thread may run it: a run holds a team of the size that its kernels were compiled for. Runs of
-// one executor that overlap take turns, since they share the arena and the kernels; a child process
-// (fork) waits for no run of its parent. Executors of twins (Kernel::twin) of one plan share code
-// and constants and run at once.
+// Any thread may run it: a run holds a team of the size that its kernels were compiled for.
+// Overlapping runs of one executor are serialised, since they share the arena and the kernels; a
+// child process (fork) waits for no run of its parent. Executors of twins (Kernel::twin) of one
+// plan share code and constants and run at once.
 #pragma once
 
 #include <functional>
@@ -23,27 +23,27 @@ namespace collage {
 
 class Executor {
  public:
-  // Fails when an arena cannot be had.
+  // Fails if an arena cannot be allocated.
   static Result<Executor> create(std::shared_ptr<const Plan> plan, int threads);
-  // With twins of the plan's kernels: it runs beside all others. Fails where a kernel has none.
+  // Uses twins of the plan's kernels, so that it runs beside all other executors. Fails if a kernel
+  // has none.
   static Result<Executor> create_beside(std::shared_ptr<const Plan> plan, int threads);
 
   const Plan& plan() const { return *plan_; }
-  // The team that runs it; null where kernels bring threads of their own, which a team that is
-  // awake would disturb.
+  // The team that runs it; null if kernels bring threads of their own, which an active team would
+  // disturb.
   ThreadTeam* team();
-  // Inputs and outputs in the plan's order; shapes and dtypes must be the plan's (kBadModel
-  // otherwise), and no output may overlap an input or another output. Outputs are allocated when
-  // undefined. Tensors that are not 64-byte aligned are
-  // copied.
+  // Takes inputs and outputs in the plan's order. Shapes and dtypes must be the plan's (kBadModel
+  // otherwise), and no output may overlap an input or another output. Allocates undefined outputs.
+  // Copies tensors that are not aligned to 64 bytes.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
-  // The same as one more run of a user's: it has the next number (run_number.h), from 0, where all
-  // others have 0.
+  // Does the same as a run of a user, which has the next run number (run_number.h), from 0; all
+  // other runs have number 0.
   Status run_next(std::span<const Tensor> inputs, std::span<Tensor> outputs);
-  // The same, with the seconds every step took in `seconds` (one entry a step).
+  // Does the same and stores the seconds of every step in `seconds` (one entry a step).
   Status run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       std::vector<double>& seconds);
-  // The same, where the caller runs each step's kernel, as often as it likes. `run_step` must not
+  // Does the same, but the caller runs each step's kernel, any number of times. `run_step` must not
   // run this executor.
   using RunStep = std::function<Status(size_t step, const KernelArgs& args)>;
   Status walk(std::span<const Tensor> inputs, std::span<Tensor> outputs, const RunStep& run_step);
@@ -69,7 +69,7 @@ class Executor {
            Kernels kernels);
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::vector<double>* seconds, bool counts = false);
-  // Alone on this executor, with its team.
+  // Runs `body` alone on this executor, with its team.
   template <typename Body>
   Status run_alone(const Body& body);
   Status check_apart(std::span<const Tensor> inputs, std::span<const Tensor> outputs);

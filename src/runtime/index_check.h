@@ -1,5 +1,4 @@
-// Indices that a kernel reads, checked before it runs: by our operators' definition one that is out
-// of range is an error.
+// Checks indices that a kernel reads, before it runs: an index out of range is an error.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +8,8 @@
 
 namespace collage {
 
-// Entry i must be in [-extent, extent) for the extent number i modulo their count; else kBadModel.
+// Entry i must be in [-extent, extent), where extent is number i modulo their count; else
+// kBadModel.
 Status check_indices(const int32_t* values, int64_t count, const std::vector<int64_t>& extents);
 Status check_indices(const int64_t* values, int64_t count, const std::vector<int64_t>& extents);
 

@@ -1,6 +1,6 @@
-// Kernel: a compiled variant. It has prepacked its constants once; `run` reads and writes buffers
-// that the caller owns, in the encodings the variant promised, with the workspace it asked for.
-// Buffers are aligned to 64 bytes. Inputs are never written.
+// Kernel: a compiled variant. It has packed its constants; `run` reads and writes buffers that the
+// caller owns, in the variant's encodings, with the workspace it asked for. Buffers are aligned to
+// 64 bytes. Inputs are never written.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,15 @@ struct KernelArgs {
   void* workspace;       // workspace_bytes() bytes, contents undefined
 };
 
-// Whose threads a kernel computes with. The executor parks the team around kernels that
-// bring their own.
+// The threads that a kernel computes with. The executor parks the team around kernels that bring
+// their own.
 enum class ThreadUse {
   kTeam,     // the team that the run holds, by OpenMP, or none
   kOwnPool,  // a pool of its own (TBB): idle team workers must be parked while it runs
 };
 
-// Where an input may lie inside an output, or an output inside an input: what a join or a cut of
-// tensors leaves in place.
+// Where an input may lie inside an output, or an output inside an input, so that a join or a cut of
+// tensors copies nothing.
 struct InPlace {
   enum class Part { kInput, kOutput };  // the other one is the whole
   Part part = Part::kInput;
@@ -41,29 +41,30 @@ struct InPlace {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  // One call at a time per kernel object. A kernel of a device (runtime/device_memory.h), which
-  // reads and writes memory of that device, may return before it is done.
+  // One call at a time for each kernel object. A kernel of a device (runtime/device_memory.h),
+  // which reads and writes memory of that device, may return before it is done.
   virtual Status run(const KernelArgs& args) = 0;
-  // Waits for all that `run` began.
+  // Waits for all work that `run` began.
   virtual Status finish() { return {}; }
-  // A kernel that shares code and constants with this one and may run while it does; null where
-  // `run` keeps nothing between its calls, so that any number of them may go on at once.
+  // Returns a kernel that shares code and constants with this one and may run while it does; null
+  // if `run` keeps no state between calls, so that calls may overlap.
   virtual Result<std::shared_ptr<Kernel>> twin() const {
     return unsupported("its kernels run once at a time");
   }
-  // Whether runs of twins wait for one another: they are right at once, but not faster.
+  // Returns whether runs of twins are serialised: they are correct at once, but not faster.
   virtual bool twins_take_turns() const { return false; }
-  // What another process makes the same kernel of (runtime/saved_kernel.h), or why it cannot.
+  // Returns what another process makes the same kernel of (runtime/saved_kernel.h), or why it
+  // cannot.
   virtual Result<SavedKernel> save() const { return unsupported("its kernels cannot be saved"); }
-  // The kernel without Collage, or why it cannot be without.
+  // Returns C source and code of the kernel for libraries (--emit library), or why there is none.
   virtual Result<KernelSource> source() const {
     return unsupported("its kernels are no code of their own");
   }
   virtual size_t workspace_bytes() const { return 0; }
-  // Bytes of constants the kernel holds (prepacked), which stream through the caches on each run.
+  // Bytes of packed constants, which stream through the caches on each run.
   virtual size_t constant_bytes() const { return 0; }
   virtual ThreadUse thread_use() const { return ThreadUse::kTeam; }
-  // Places that save it work; `run` is right wherever each of them lies.
+  // Places that save the kernel work; `run` is correct whichever of them the caller uses.
   virtual std::vector<InPlace> in_place() const { return {}; }
 };
 

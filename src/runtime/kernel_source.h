@@ -10,9 +10,9 @@
 namespace collage {
 
 struct KernelSource {
-  // Statements of a C function that gives 0 or an error's code. It sees char pointers `in[i]`,
-  // `out[i]` and `constant[i]`, each aligned to 64 bytes, the function `code(void**)` where there
-  // is an object, and what src/artifact/library/library_runtime.c defines.
+  // Statements of a C function that returns 0 or an error's code. They see char pointers `in[i]`,
+  // `out[i]` and `constant[i]`, each aligned to 64 bytes, the function `code(void**)` if there is
+  // an object, and the definitions of library_runtime.c.
   std::string body;
   std::string object;  // an object file; empty: none
   std::string entry;   // the symbol of `code` in it; all else that it defines is its own

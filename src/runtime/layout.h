@@ -47,7 +47,7 @@ class Layout {
   // (1,20,7,7) in aBcd16b: (1,2,7,7,16).
   Shape physical_shape(const Shape& logical) const;
   size_t physical_bytes(const Shape& logical, DType dtype) const;
-  // Element offset of a logical index.
+  // Returns the element offset of a logical index.
   int64_t offset(const Shape& logical, const Shape& index) const;
 
   bool operator==(const Layout&) const = default;

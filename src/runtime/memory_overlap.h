@@ -1,5 +1,5 @@
-// Whether tensors of a caller share bytes: an output may share none with an input or with another
-// output, since kernels write outputs while inputs are still read, in an order that nobody knows.
+// Checks whether tensors of a caller share bytes: an output may share none with an input or with
+// another output, since kernels write outputs while inputs are still read, in no defined order.
 #pragma once
 
 #include <collage/tensor.h>
@@ -22,8 +22,8 @@ TensorMemory memory_of(const Tensor& tensor);  // as long as the tensor is there
 
 bool overlap(const TensorMemory& a, const TensorMemory& b);
 
-// kBadModel where an output shares bytes with an input or an earlier output, or where elements of
-// one share bytes. What begins at null lies nowhere.
+// kBadModel: an output shares bytes with an input or an earlier output, or elements of one output
+// share bytes. A tensor at null is skipped.
 using NameOf = std::function<std::string(size_t index)>;
 Status check_outputs_apart(std::span<const TensorMemory> inputs,
                            std::span<const TensorMemory> outputs, const NameOf& input_name,

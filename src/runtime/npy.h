@@ -1,5 +1,5 @@
-// NumPy's .npy files, format versions 1 to 3, C order: how tensors come from and go to users.
-// (Format: NumPy Enhancement Proposal 1.) bfloat16 has no type there and is written as float32.
+// Reads and writes NumPy's .npy files, format versions 1 to 3, C order. (Format: NumPy Enhancement
+// Proposal 1.) bfloat16 has no type there and is written as float32.
 #pragma once
 
 #include <collage/tensor.h>
@@ -11,7 +11,7 @@
 namespace collage {
 
 Result<Tensor> read_npy(const std::filesystem::path& path);
-// Published atomically.
+// Writes and publishes atomically.
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 }  // namespace collage

@@ -1,5 +1,5 @@
-// What each process has one of: a child (fork) begins with a new one. That of its parent stays as
-// it was, since a thread that is not there may have held its locks.
+// A value that each process has one of: a child (fork) begins with a new one. That of its parent
+// stays untouched, since a thread that does not exist in the child may have held its locks.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace collage {
 
-// How many forks lie between the first process and this one.
+// Returns the number of forks between the first process and this one.
 int process_generation();
 
 template <typename T>

@@ -1,5 +1,5 @@
-// Plan: the flat program the runtime executes: kernels in order over numbered buffers. Where each
-// buffer lives was decided when the plan was made; running allocates nothing and computes no shape.
+// Plan: the flat program the runtime executes: kernels in order over numbered buffers. The place of
+// each buffer is fixed when the plan is made; running allocates nothing and computes no shape.
 //
 //   buffers  0: input x   1: arena @0   2: constant   3: output y
 //   steps    conv(0, 2) -> 1      softmax(1) -> 3
@@ -52,8 +52,7 @@ struct PlanSignature {
 };
 
 inline constexpr size_t kArenaAlignment = 64;
-// Parts of a device's memory that are handed to its kernels begin at multiples of no more than that
-// on any OpenCL device that is known.
+// Alignment of parts of a device's memory that its kernels get; no known OpenCL device needs more.
 inline constexpr size_t kDeviceArenaAlignment = 512;
 
 struct DeviceArena {

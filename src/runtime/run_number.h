@@ -1,6 +1,6 @@
-// Which run of a program's context this thread computes, from 0: what is drawn at random depends on
-// it. Whoever runs kernels says so around them; everywhere else it is 0, so that checks, timings
-// and constants that are computed while compiling draw the same numbers always.
+// The number of the run that this thread computes, from 0, which random draws depend on. Code that
+// runs a user's plan sets it; everywhere else it is 0, so that checks, timings and constants that
+// are computed while compiling always draw the same numbers.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// Constants of the process's programs, equal ones once. Whoever makes a large constant that it will
-// not write again (packed weights, an initialiser) asks here for what to keep: a constant of the
-// same bytes that a living program or model holds already, or else its own, which others are given
-// from then on. So two programs of one model share whatever their kernels keep in the same form.
+// Shares equal constants of the process's programs. Code that makes a large constant which it will
+// not write again (packed weights, an initialiser) calls this and keeps the result: a constant of
+// the same bytes that a living program or model holds already, or its own, which later callers get.
+// So two programs of one model share what their kernels keep in the same form.
 //
-// Nothing is kept alive here: a constant goes with the last who holds it.
+// Nothing is kept alive here: a constant is freed with its last holder.
 #pragma once
 
 #include <collage/tensor.h>
@@ -14,18 +14,18 @@
 
 namespace collage {
 
-// Smaller ones are given back as they are.
+// Smaller constants are returned unchanged.
 inline constexpr size_t kLeastSharedBytes = size_t{64} << 10;
 
-// For kernels. `bytes` are aligned and readable beyond their end, as SharedBytes are; so is what
-// comes back.
+// For kernels. `bytes` and the result are aligned and readable beyond their end, as SharedBytes
+// are.
 SharedBytes shared_constant(SharedBytes bytes);
 
-// For tensors of a model. Its storage must be nobody else's to write. What lies in a mapped file is
-// given back as it is, and what is not aligned.
+// For tensors of a model, whose storage must have no other writer. Tensors in a mapped file, and
+// tensors that are not aligned, are returned unchanged.
 Tensor shared_constant(Tensor tensor);
 
-// While it lives, what this thread asks to share stays its own: kernels that are timed against one
+// While it exists, this thread's constants are not shared: kernels that are timed against one
 // another must not find in the caches what a rival read.
 class ConstantsApart {
  public:

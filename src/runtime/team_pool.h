@@ -1,7 +1,7 @@
-// The teams of a process: whoever runs a program, or a region outside of one, takes a team and
+// The teams of a process: code that runs a program, or a region outside of one, takes a team and
 // gives it back. All teams together have as many workers as the process has cores, or as the
-// largest team that was asked for needs, if that is more: who would need more waits for its turn. A
-// child process (fork) begins without teams.
+// largest team that was requested needs, if that is more; a request for more waits. A child process
+// (fork) begins without teams.
 #pragma once
 
 #include <condition_variable>
@@ -19,9 +19,9 @@ class TeamPool {
   static TeamPool& of_process();
 
   explicit TeamPool(int cores) : cores_(cores) {}
-  // A team of `threads`, led by the caller; a smaller one where the system gives no more threads.
-  // With `may_wait` it waits for its turn; a thread that holds a team, or computes for one that
-  // does, must not wait: its team may be what others wait for.
+  // Takes a team of `threads`, led by the caller; a smaller one if the system gives no more
+  // threads. With `may_wait` the call waits for free workers; a thread that holds a team, or
+  // computes for one that does, must not wait: others may wait for its team.
   WorkerTeam* take(int threads, bool may_wait);
   void give_back(WorkerTeam* team);  // one of before a fork is left alone
   int workers();                     // of all teams

@@ -1,5 +1,5 @@
-// Regions of the calling thread: with the team that it holds, or with one that it takes for the
-// region; alone inside of another region.
+// Parallel regions of the calling thread: with the team that it holds, or with one that it takes
+// for the region; alone inside of another region.
 #pragma once
 
 #include "runtime/worker_team.h"
@@ -23,17 +23,17 @@ class TeamRegion {
   Region alone_;
 };
 
-// The one that the calling thread computes; outside of any, one of its own.
+// The region that the calling thread computes; outside of any, one of its own.
 Region& current_region();
 
 // Waits for all threads of the calling thread's region.
 void region_barrier();
 
-// How many threads a region of the calling thread has: those of its TeamScope; outside of one those
-// of the application's own regions.
+// Threads of a region of the calling thread: those of its TeamScope; outside of one those of the
+// application's own regions.
 int team_threads();
 
-// Of the regions that the calling thread begins in code whose calls are not led here (see
+// Threads of the regions that the calling thread begins in code whose calls are not redirected (see
 // openmp_calls.h): the application's, and functions' that kernels call.
 int application_threads();
 void set_application_threads(int threads);

@@ -1,6 +1,6 @@
 // UpdatingKernel: a kernel that makes a result of an input by changing some of it. It copies the
-// input first where the result lies elsewhere; where they lie in one place it overwrites the input,
-// which whoever places buffers allows only if nothing reads the input afterwards.
+// input first if the result lies elsewhere; if they lie in one place it overwrites the input, which
+// the memory planner allows only if nothing reads the input afterwards.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace collage {
 
 class UpdatingKernel : public Kernel {
  public:
-  // Of one size, in one encoding.
+  // An update of one size, in one encoding.
   struct Update {
     size_t input = 0, output = 0;
   };

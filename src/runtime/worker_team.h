@@ -1,11 +1,11 @@
 // Threads that compute regions together with the thread that leads them. A region runs a function
 // once for each index of [0, count). The leader computes index 0; each worker begins with an index
-// of its own, and whoever is done takes one that nobody has begun. So a worker that does not get a
-// core holds nobody up unless it has begun. Where the calls of a region wait for one another
-// (barriers), no call ends before all have begun, each on a thread of its own: `count` is at most
-// the team's size.
+// of its own, and a thread that is done takes one that is not begun. So a worker without a core
+// delays the region only if it has begun. If the calls of a region wait for one another (barriers),
+// no call ends before all have begun, each on a thread of its own: `count` is at most the team's
+// size.
 //
-// One thread at a time leads a team; between regions it may be another one.
+// One thread at a time leads a team; between regions the leader may change.
 #pragma once
 
 #include <pthread.h>
@@ -17,7 +17,7 @@
 
 namespace collage {
 
-// A word that threads wait for: at first awake, then asleep on a futex.
+// A word that threads wait for: first awake, then asleep on a futex.
 class Signal {
  public:
   explicit Signal(uint32_t value = 0) : value_(value) {}
@@ -31,7 +31,7 @@ class Signal {
   void count_down() {
     if (value_.fetch_sub(1) == 1) wake();
   }
-  // Until it is no longer `value`. `resting`: gives the core away from the beginning.
+  // Waits until it is no longer `value`. `resting`: yields the core from the beginning.
   void wait_while(uint32_t value, const std::atomic<bool>* resting = nullptr);
 
  private:
@@ -40,7 +40,7 @@ class Signal {
   std::atomic<uint32_t> sleepers_{0};
 };
 
-// A loop that a thread of a region computes a part of.
+// A loop of which each thread of a region computes a part.
 struct TeamLoop {
   long start = 0, end = 0, increment = 1;
   long chunk = 0;       // iterations at a time; 0: a share for each thread
@@ -55,7 +55,7 @@ struct Region {
   int threads = 1;      // of the leader's TeamScope
   TeamLoop first_loop;  // where the region is one
 
-  // Of what the calls do together:
+  // State that the calls share:
   std::atomic<int> at_barrier{0};
   Signal barriers;                   // passed
   std::atomic<uint32_t> singles{0};  // begun
@@ -72,16 +72,16 @@ class WorkerTeam {
   WorkerTeam& operator=(const WorkerTeam&) = delete;
 
   int size() const { return size_; }  // the leader is one of them
-  // Starts workers, fewer where no thread is to be had; or ends some.
+  // Starts workers, fewer if no thread is available; or ends some.
   void resize(int size);
-  // The next leader: workers get its affinity.
+  // Prepares for another leader: workers get its affinity.
   void follow_caller();
 
-  // What `body(data)` reads with here(): the index. The leader computes index 0 between the two.
+  // `body(data)` reads its index with here(). The leader computes index 0 between the two calls.
   Region& begin(int count, int threads, Region::Body body, void* data, const TeamLoop& loop);
   void end();
 
-  // While it is set, workers without work give their cores away at once.
+  // While it is set, workers without work yield their cores at once.
   void rest(bool resting) { resting_.store(resting, std::memory_order_relaxed); }
 
  private:
@@ -102,7 +102,7 @@ class WorkerTeam {
   cpu_set_t affinity_;  // of the workers
 };
 
-// Where the calling thread is.
+// The calling thread's place in teams and regions.
 struct Place {
   WorkerTeam* team = nullptr;  // that the thread leads
   bool holds_team = false;     // here or further out, or computes for one that does

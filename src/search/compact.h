@@ -1,5 +1,5 @@
-// CompactProblem: a SearchProblem as dense integers, which cover_program.h makes an integer program
-// of.
+// CompactProblem: a SearchProblem as dense integers, from which cover_program.h makes an integer
+// program.
 //
 // Nodes are the operator calls that need a kernel, numbered in dataflow order. A group is a tensor
 // together with all views of it: they share memory as long as it is row-major. A group's forms are
@@ -23,7 +23,8 @@ struct Form {
   Encoding encoding;
   bool shared = false;  // by the tensor and all views of it
 };
-// Of which tensor a conversion between two forms is: a view's, where one form is the view's alone.
+// Returns the tensor that a conversion between two forms converts: a view, if one form is the
+// view's alone.
 inline TensorRef converted_tensor(const Form& from, const Form& to) {
   return to.shared ? from.tensor : to.tensor;
 }
@@ -51,8 +52,7 @@ struct Column {
   std::vector<Use> outputs;
   double cost = 0;  // launch included
   ChosenKernel choice;
-  // Columns with equal nodes of equal targets have the same number: two covers differ where these
-  // do.
+  // Columns with equal nodes and equal targets have the same number: two covers differ if these do.
   uint32_t kernel = 0;
 };
 
@@ -63,7 +63,7 @@ struct CompactProblem {
   std::vector<Column> columns;
 };
 
-// Fails when a node is in no column.
+// Fails if a node is in no column.
 Result<CompactProblem> make_compact(const SearchProblem& problem);
 
 }  // namespace collage::search

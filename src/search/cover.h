@@ -1,5 +1,5 @@
-// Cover: a choice of kernels that covers a graph, with the conversions between them; and what a
-// search gives: the best covers, a lower bound, and whether the first is proven to be the best.
+// Cover: a choice of kernels that covers a graph, with the conversions between them; and the result
+// of a search: the best covers, a lower bound, and whether the first is proven to be the best.
 #pragma once
 
 #include <string>
@@ -39,7 +39,7 @@ struct Cover {
 
 struct SearchCounts {
   size_t searches = 0;  // that were made, those for alternatives among them
-  // Of these, ended by the linear program: its solution was a cover that costs what it bounds.
+  // How many of these the linear program ended: its solution was a cover.
   size_t from_linear_program = 0;
   size_t branches = 0;  // that the other ones looked at
   SearchCounts& operator+=(const SearchCounts& other) {
@@ -52,9 +52,8 @@ struct SearchCounts {
 
 struct SearchResult {
   // Cheapest first; they differ in a kernel's nodes or target. Beside the best one they are, within
-  // 15%, the best without one of its targets and the best with fewer kernels (what predictions may
-  // be wrong about as a whole), then the next best ones, each with a change
-  // of its own.
+  // 15%, the best without one of its targets and the best with fewer kernels (systematic errors of
+  // prediction would affect these), then the next best ones, each with a change of its own.
   std::vector<Cover> covers;
   double lower_bound = 0;  // no cover costs less
   bool exact = false;      // the first cover is proven to be a cheapest one
@@ -62,7 +61,7 @@ struct SearchResult {
   double seconds = 0;  // time the search took
 };
 
-// The tensor that a node of tensor type stands for: projections looked through.
+// Returns the tensor that a node of tensor type stands for, looking through projections.
 TensorRef tensor_of(const DataflowGraph& graph, PostDfsIndex node);
 
 }  // namespace collage

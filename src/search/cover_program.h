@@ -19,7 +19,7 @@
 
 namespace collage::search {
 
-// What a solution is found for.
+// The conditions of one solution.
 struct Variation {
   std::vector<bool> usable = {};  // by candidate of the problem; all of them where it is empty
   double launch = 0;              // seconds that each kernel and each conversion costs more
@@ -38,9 +38,9 @@ class CoverProgram {
   // `compact` must outlive it.
   explicit CoverProgram(const CompactProblem& compact);
 
-  // The cheapest cover, as far as the limits allow.
+  // Returns the cheapest cover, as far as the limits allow.
   Result<CoverSolution> solve(const SolverLimits& limits, const Variation& variation = {});
-  // No later solution has all of these kernels (kernels_of).
+  // Excludes covers with all of these kernels (kernels_of) from later solutions.
   void exclude(const std::vector<uint32_t>& kernels);
   // Identifies the kernels of a cover by their nodes and targets.
   std::vector<uint32_t> kernels_of(const Cover& cover) const;
@@ -65,13 +65,13 @@ class CoverProgram {
   void add_supply_row(uint32_t group, const Forms& forms, std::vector<Term> terms,
                       double wanted = 0, std::optional<uint32_t> except = std::nullopt);
   void vary(const Variation& variation);
-  // None where rows had to be added.
+  // Returns none if rows had to be added.
   std::optional<Cover> decode(const std::vector<bool>& used);
-  // By group and form: the arc that makes it, given one, or neither.
+  // Returns, by group and form, the arc that makes it, or that it is given, or neither.
   std::vector<std::vector<int>> sources(const std::vector<bool>& used) const;
   bool add_rows_against_rings(const std::vector<bool>& used,
                               const std::vector<std::vector<int>>& sources);
-  // The used columns in an order they can run in; none where a row had to be added.
+  // Returns the used columns in an order they can run in; none if a row had to be added.
   std::optional<std::vector<uint32_t>> run_order(const std::vector<bool>& used);
   void add_row_against_deadlock(const std::vector<uint32_t>& ring);
 

@@ -57,9 +57,8 @@ class IntegerProgram {
   // A variable that is not allowed is 0.
   void allow(int variable, bool allowed);
 
-  // The best solution found within the limits. Fails with kUnsupported where there is no solution
-  // or the limits end the search before one is found, and with kUnavailable where a solver cannot
-  // be loaded.
+  // Returns the best solution found within the limits. kUnsupported: there is no solution or the
+  // limits end the search before one is found; kUnavailable: a solver cannot be loaded.
   Result<IntegerSolution> solve(const SolverLimits& limits);
 
  private:

@@ -1,11 +1,10 @@
-// SearchProblem: what the search needs to know, independent of how costs were found: a dataflow
-// graph, its candidates with the cost of each variant, and the cost of conversions.
+// SearchProblem: the search's input, independent of how costs were found: a dataflow graph, its
+// candidates with the cost of each variant, and the cost of conversions.
 //
-// Every operator call that needs a kernel (node_role kKernel) is covered by exactly one chosen
-// candidate. Tuples, projections and views are left to the host for nothing: a view takes its input
-// in plain encoding and gives a plain result. The function's parameters exist in plain encoding,
-// its results are wanted in it. A candidate that gives a view of
-// a tensor it only takes is never chosen.
+// Exactly one chosen candidate covers every operator call that needs a kernel (node_role kKernel).
+// The host handles tuples, projections and views for nothing: a view takes its input in plain
+// encoding and gives a plain result. The function's parameters exist in plain encoding, its results
+// are wanted in it. A candidate that gives a view of a tensor it only takes is never chosen.
 #pragma once
 
 #include <functional>
@@ -29,8 +28,8 @@ struct CandidateCosts {
   std::vector<VariantCost> variants;  // none: the candidate cannot be used
 };
 
-// Seconds to change the encoding of a tensor of that (logical) type; infinity where it cannot be
-// done. Must be a pure function.
+// Seconds to change the encoding of a tensor of that (logical) type; infinity if it is impossible.
+// Must be a pure function.
 using ConversionCost =
     std::function<double(const TensorType& type, const Encoding& from, const Encoding& to)>;
 
@@ -40,7 +39,7 @@ struct SearchProblem {
   const DataflowGraph* graph = nullptr;
   std::vector<CandidateCosts> candidates;
   ConversionCost conversion_cost;
-  // Encodings beside those of variants that a tensor of that type may be converted through.
+  // Encodings beside those of variants through which a tensor of that type may be converted.
   std::function<std::set<Encoding>(const TensorType& type)> passing_encodings = {};
   double launch_penalty = 0;        // seconds, for each kernel and each conversion
   bool views_need_kernels = false;  // views are operator calls like any other, of no plain alias

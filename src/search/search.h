@@ -1,4 +1,4 @@
-// The search for the cheapest cover, layouts and conversions included.
+// Searches the cheapest cover, layouts and conversions included.
 //
 //   SearchResult result = TRY(search_covers(problem));
 //   result.covers[0].kernels …
@@ -11,20 +11,20 @@ namespace collage {
 
 struct SearchOptions {
   size_t top_k = 8;  // covers wanted
-  // Budget of branches where the linear program's solution is no cover; beyond it the search is not
+  // Budget of branches if the linear program's solution is no cover; beyond it the search is not
   // exact.
   int max_branches = 2'000;
   double max_seconds = 10;  // likewise, for emergencies: results then depend on the machine
 };
 
-// Fails (kUnsupported) when some operator is in no usable candidate; the message lists them.
+// kUnsupported: some operators are in no usable candidate; the message lists them.
 Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOptions& options = {});
 
-// The best cover that uses only `target`'s candidates, and `host`'s for the operators that no
-// candidate of `target` holds.
+// Returns the best cover that uses only `target`'s candidates, and `host`'s for the operators that
+// no candidate of `target` holds.
 Result<SearchResult> single_backend_cover(const SearchProblem& problem, const Target& target,
                                           const Target& host, const SearchOptions& options = {});
-// Likewise, with anybody's candidates for those operators.
+// Returns the same with any candidates for those operators.
 Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem, const Target& target,
                                               const SearchOptions& options = {});
 

@@ -1,5 +1,5 @@
-// The seed of the inputs that kernels and programs are checked on: drawn anew for every process
-// that compiles, so that none can be right on these inputs alone, and told wherever a check fails.
+// The seed of the inputs that kernels and programs are checked on: drawn anew in every process that
+// compiles, so that no kernel can be right on fixed inputs alone, and stated by each failed check.
 // COLLAGE_CHECK_SEED repeats one.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace collage {
 
-// The same throughout a process.
+// Returns the same seed throughout a process.
 uint32_t check_seed();
 
 }  // namespace collage

@@ -1,9 +1,9 @@
-// Which of a tensor's elements are alike: a scale for each that no outlier changes.
+// Groups a tensor's elements by magnitude, and gives each a scale that outliers do not change.
 //
-// Elements are sorted into octaves by their magnitude. Of numbers that are distributed in one way,
-// whatever that is, those near zero are as dense as those of middling size, so an element of a
-// small magnitude belongs to the largest octave up to which elements are dense. A fill of -1e4
-// beside numbers about 1 is far from all of them, and no scale of theirs.
+// Elements are sorted into octaves by their magnitude. In any one distribution numbers near zero
+// are as dense as those of medium size, so an element of a small magnitude belongs to the largest
+// octave up to which elements are dense. A fill of -1e4 beside numbers about 1 is far from all of
+// them and does not affect their scale.
 #pragma once
 
 #include <collage/tensor.h>
@@ -16,15 +16,15 @@ namespace collage {
 
 class Magnitudes {
  public:
-  // Of the finite elements, of real numbers or integers.
+  // Takes the finite elements, of real numbers or integers.
   explicit Magnitudes(const Tensor& tensor);
 
-  // The largest magnitude of elements like one of that value; 0 where all are zero.
+  // Returns the largest magnitude of elements like one of that value; 0 if all are zero.
   double scale(double value) const { return octaves_[octave(value)].scale; }
-  // Of all finite elements.
+  // The largest magnitude of all finite elements.
   double largest() const { return largest_; }
-  // Elements of about one magnitude, several in each group where the tensor has that many; zeros
-  // belong to the smallest. Of an element of the tensor.
+  // Returns the group of an element: elements of about one magnitude, several in each group if the
+  // tensor has that many; zeros belong to the smallest.
   size_t group(double value) const { return octaves_[octave(value)].group; }
   size_t groups() const { return groups_; }
 
@@ -45,7 +45,7 @@ class Magnitudes {
   double largest_ = 0;
 };
 
-// Of real numbers or integers.
+// Reads an element of real numbers or integers.
 double number_at(const Tensor& tensor, int64_t i);
 
 }  // namespace collage

@@ -16,20 +16,21 @@ struct Noise {
   double of_denormals = 0;  // … of those of float32 that are less than any normal number, relative
 };
 
-// A copy with noise, evenly distributed; the tensor itself where it holds no real numbers. Zeros,
-// infinities and NaN stay what they are.
+// Returns a copy with noise, evenly distributed; the tensor itself if it holds no real numbers.
+// Zeros, infinities and NaN stay.
 Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise);
 
-// A copy to which noise is added whose root mean square is so many times what `sizes` holds for
-// each element, in float64; NaN where that, or the element, is not finite.
+// Returns a float64 copy with noise added whose root mean square is `times` what `sizes` holds for
+// each element; NaN where that, or the element, is not finite.
 Result<Tensor> with_noise_of_sizes(const Tensor& tensor, const Tensor& sizes, double times,
                                    uint64_t seed);
 
-// A copy with NaN for infinities, which parts of what is cut into several numbers may make of them.
+// Returns a copy with NaN for infinities, as numbers that are split into parts may give.
 Result<Tensor> with_nothing_infinite(const Tensor& tensor);
 
-// A copy in which one integer in `every`, on average, is one more or one less; the least and the
-// largest of the type move inwards. The tensor itself where it is of none of 8 or 16 bits.
+// Returns a copy in which one integer in `every`, on average, is one more or one less; the least
+// and the largest of the type move inwards. The tensor itself unless its integers have 8 or 16
+// bits.
 Result<Tensor> with_neighbours(const Tensor& tensor, uint32_t every, uint64_t seed);
 
 }  // namespace collage

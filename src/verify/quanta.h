@@ -1,9 +1,8 @@
-// What one quantum more or less makes of a quantised function's results.
+// The effect of one quantisation step on a quantised function's results.
 //
-// A sum that lies in the middle of two integers becomes either when it is quantised, whose choice
-// the order of additions makes; a kernel that multiplies by the reciprocal of a scale chooses
-// otherwise in more places. One integer in 64 of each result of qnn.quantize is moved to its
-// neighbour, more than kernels do.
+// A sum in the middle of two integers is quantised to either, depending on the order of additions;
+// a kernel that multiplies by the reciprocal of a scale differs in more places. One integer in 64
+// of each result of qnn.quantize is moved to its neighbour, more than kernels do.
 #pragma once
 
 #include <span>
@@ -13,11 +12,11 @@
 
 namespace collage {
 
-// Whether an operator rounds to quantised integers; whether a function does so anywhere.
+// Returns whether an operator rounds to quantised integers; whether any in a function does.
 bool quantises(const CallNode& call);
 bool quantises(const Function& function);
 
-// The function's results with such neighbours, the same for the same seed.
+// Returns the function's results with such changes, the same for the same seed.
 Result<std::vector<Tensor>> interpret_with_neighbours(const Function& function,
                                                       std::span<const Tensor> inputs,
                                                       uint64_t seed);

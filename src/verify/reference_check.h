@@ -1,4 +1,4 @@
-// ReferenceCheck: what a program's outputs must be. The reference computes them, with the model's
+// ReferenceCheck: computes the expected outputs of a program with the reference, with the model's
 // own weights, on inputs of several value ranges and on those that the user gives:
 //
 //   1   between -1 and 1; programs are timed with these too
@@ -7,17 +7,16 @@
 //   4   as the first, but for a few of each input: 1e5, -0 and denormal numbers
 //   5   under strict accuracy: besides infinities and NaN
 //
-// each from a seed of its own, integers as their uses can take them. The reference is slow, so it
-// runs when its answer is asked for, once for each inputs, and where it takes long on the first of
-// them alone. Two kinds of inputs prove little and are replaced or left out:
+// each from a seed of its own, integers within what their uses allow. The reference is slow, so it
+// runs once for each inputs when its answer is needed, and on the first of them alone if it takes
+// long. Two kinds of inputs prove little and are replaced or left out:
 //
 //   silent     some output is all zero, all NaN or all the same: other ranges are tried
 //   overflow   NaN or infinity where other ranges have none: left out
 //
-// Seeds are drawn anew for every process (check_seed.h), so no kernel can know what it will be
-// checked on. Each element is judged by a scale of its own (comparison.h); where that refuses it,
-// by how far the reference itself moves there when its numbers change in their last places
-// (rounding_error.h), which is evaluated then.
+// Seeds are drawn anew in every process (check_seed.h). Each element is judged by a scale of its
+// own (comparison.h); where that refuses it, by how far the reference itself moves there when its
+// numbers change in their last places (rounding_error.h), which is evaluated then.
 #pragma once
 
 #include <map>
@@ -37,18 +36,18 @@ struct ReferenceInputs {
   std::string name;  // "inputs between -1 and 1"
   std::vector<Tensor> inputs;
   std::vector<Tensor> expected;  // outputs of the reference
-  // What roundings move, once that was asked for; by whoever compares (ReferenceCheck::compare).
+  // What roundings move, once ReferenceCheck::compare needed it.
   std::shared_ptr<std::optional<RoundingErrors>> errors =
       std::make_shared<std::optional<RoundingErrors>>();
-  // A few of them lie at the ends of numbers, and are all that outputs may say anything of.
+  // A few inputs lie at the ends of the number range, and outputs may depend on them alone.
   bool at_ends = false;
 };
 
 // How far a program's outputs are from the reference's, within what is allowed.
 struct ProgramError {
   double error = 0;  // the largest, as a part of the largest of the values like it
-  // It is more than the tolerance, and excused by how far the reference itself moves: of some
-  // elements; of more than are next to zero by chance.
+  // The error exceeds the tolerance, but not what the reference itself moves by: for some elements;
+  // for more elements than lie next to zero by chance.
   bool beyond = false, excused = false;
 };
 
@@ -56,7 +55,7 @@ struct ReferenceCheckOptions {
   std::vector<std::vector<Tensor>> given;  // the user's, each one tensor an input
   bool all_ranges = false;                 // however long the reference takes
   double seconds = 4;  // else: as many ranges as it can do in that time, but one at least
-  // What programs may round besides float32's arithmetic: by default Winograd's tiles.
+  // What programs may round beyond float32's arithmetic: by default Winograd's tiles.
   Rounding rounding = rounding::kWinograd4;
 };
 
@@ -65,24 +64,24 @@ class ReferenceCheck {
   explicit ReferenceCheck(Function function, ReferenceCheckOptions options = {});
   void allow(double seconds) { options_.seconds = seconds; }
 
-  // What programs are timed with. The reference does not run for it.
+  // Returns the inputs that programs are timed with, without running the reference.
   Result<std::span<const Tensor>> timing_inputs();
   Result<std::span<const ReferenceInputs>> seeded();
   size_t given_count() const { return options_.given.size(); }
   Result<std::span<const ReferenceInputs>> given(size_t position);
   const std::string& given_digest(size_t position) const { return given_digests_[position]; }
 
-  // Whether an output agrees with what is expected of it, for what is allowed.
+  // Compares an output with the expected one.
   Result<Difference> compare(const ReferenceInputs& asked, size_t output, const Tensor& actual,
                              const Tolerance& tolerance);
-  // The largest error of any output on the seeded inputs, or on those given at a position. Fails
-  // (kVerification) where one is beyond what is allowed.
+  // Returns the largest error of any output on the seeded inputs, or on the user's at a position.
+  // kVerification: one is beyond what is allowed.
   Result<ProgramError> error(Executor& executor, const Tolerance& tolerance);
   Result<ProgramError> error_on_given(size_t position, Executor& executor,
                                       const Tolerance& tolerance);
 
-  // Why agreement on these inputs proves nothing of an output, by its position; outputs that do not
-  // depend on the inputs are left out.
+  // Returns why agreement on these inputs proves nothing for an output, by its position; outputs
+  // that do not depend on the inputs are left out.
   std::map<size_t, std::string> silent(std::span<const ReferenceInputs> inputs) const;
 
   bool is_strict() const { return options_.rounding.none(); }

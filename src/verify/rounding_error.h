@@ -1,29 +1,29 @@
-// How far each element of a function's outputs may be from the reference's when a kernel rounds as
-// its variant says, and nothing else is wrong: what kernels and programs are judged by.
+// Determines how far each element of a function's outputs may be from the reference's when a kernel
+// rounds as its variant states. Kernels and programs are judged by it.
 //
-// The reference is evaluated once more, with noise: after each operator the result, and before it
-// what it adds up, is changed at random by as much as a kernel's rounding changes it
-// (operator_rounding.h; Rounding for what a variant rounds besides). How far each element then is
-// from what it was without noise is how far this function, on these inputs, carries such errors
-// there: no rule for any operator's amplification is needed, a deep region gets no more than it
-// causes, and what stands beside an element counts for nothing.
+// The reference is evaluated once more, with noise: the result of each operator, and what it adds
+// up, is changed at random by as much as a kernel's rounding changes it (operator_rounding.h;
+// Rounding for what a variant rounds besides). The distance of each element from its value without
+// noise is how far this function, on these inputs, carries such errors there: no operator needs a
+// rule for its amplification, a deep region is allowed only what it causes, and neighbouring
+// elements have no effect.
 //
 //   noise of float32's size on the 53 convolutions of ResNet-50   outputs change by 1e-5 of their
 //                                                                 root mean square
 //
 // One draw of noise may leave an element where it was by chance. So an element is taken to move by
-// what it does itself or by the median of those of about its magnitude (magnitudes.h), whichever is
-// more; and before a result is refused for few elements, more noise is drawn, until what an element
-// itself moves is known.
+// its own change or by the median change of those of about its magnitude (magnitudes.h), whichever
+// is more; and before a result is refused for few elements, more noise is drawn, until the
+// element's own change is known.
 //
-// Noise is made larger than what it stands for, since the reference rounds too, and the change of
-// the outputs smaller again. Where the function jumps (comparisons, floor, indices) operators give
-// what they give without noise: such results are expected to be equal. Those of qnn.quantize are
-// expected to be neighbours in few places (verify/quanta.h). Besides, the reference itself may lie
-// so near a jump that noise decides on which side: before a result is refused for few elements, and
-// for quantised functions always, noise is drawn that passes through jumps, and each element may be
-// what that makes of it, alone. Sums of dequantised tensors lie on the middle of two integers in
-// half of all places where their scales are multiples of one another.
+// Noise is scaled up, since the reference rounds too, and the change of the outputs scaled down
+// again. Where the function jumps (comparisons, floor, indices) operators return their results
+// without noise: such results must be equal. Results of qnn.quantize may be neighbours in few
+// places (verify/quanta.h). The reference itself may lie so near a jump that noise decides the
+// side: before a result is refused for few elements, and for quantised functions always, noise is
+// drawn that passes through jumps, and each element may take the value that gives. Sums of
+// dequantised tensors lie on the middle of two integers in half of all places if their scales are
+// multiples of one another.
 #pragma once
 
 #include <functional>
@@ -38,29 +38,29 @@
 
 namespace collage {
 
-// Of more elements than one in so many no error is by chance.
+// If more elements than one in this number are wrong, that is not chance.
 inline constexpr int64_t kChanceOneIn = 64;
 
 class RoundingErrors {
  public:
-  // Evaluates the reference. `function`: calls of function literals are inlined first.
+  // Evaluates the reference. Calls of function literals in `function` are inlined first.
   static Result<RoundingErrors> of(const Function& function, std::vector<Tensor> inputs);
 
   const std::vector<Tensor>& inputs() const { return inputs_; }
   const std::vector<Tensor>& expected() const { return expected_; }
 
-  // Whether a kernel's output agrees with the reference's, for what its variant rounds.
+  // Compares a kernel's output with the reference's, for what its variant rounds.
   Result<Difference> compare(size_t output, const Tensor& actual, const Rounding& rounding);
-  // The same with inputs that hold the ends of what numbers can be (with_ends): what should be NaN
-  // may be anything, and what should be a number NaN, which is counted. Noise is drawn only where
-  // model_tolerance refuses the output.
+  // Compares with inputs that hold the ends of the number range (with_ends): a number may stand for
+  // NaN, and NaN for a number, which is counted. Noise is drawn only if model_tolerance refuses the
+  // output.
   Result<Difference> compare_at_ends(size_t output, const Tensor& actual, const Rounding& rounding);
-  // The same of a program's output and what it must be, which may be another's than the
-  // reference's: what roundings move is allowed besides the tolerance.
+  // Compares a program's output with what is expected, which may come from another runtime: what
+  // roundings move is allowed beyond the tolerance.
   Result<Difference> compare(size_t output, const Tensor& actual, const Tensor& expected,
                              const Rounding& rounding, Tolerance tolerance);
 
-  // For each output, what a kernel may err by, by the draws of noise made until now (one at least).
+  // Returns the tolerance of each output by the draws of noise made so far (one at least).
   Result<std::vector<Tolerance>> tolerances(const Rounding& rounding);
   // How far roundings move each element of an output, in root mean square, with a margin.
   using Movement = std::shared_ptr<const std::vector<double>>;
@@ -69,7 +69,7 @@ class RoundingErrors {
  private:
   // What noise stands for: the function's own arithmetic, or a field of Rounding.
   // kQuanta: results of qnn.quantize, some of which are neighbours of what they should be.
-  // kDecisions: arithmetic, and what the function jumps to is what noise decides.
+  // kDecisions: arithmetic, and noise passes through jumps.
   enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuanta, kDecisions };
   struct Source {
     Kind kind;
@@ -82,13 +82,13 @@ class RoundingErrors {
     double times;
   };
   // How far the elements of each output moved: the root mean square over the draws, or the most of
-  // neighbours and decisions, a part of which is none.
+  // neighbours and decisions, which do not scale.
   struct Moves {
     int draws = 0;
     std::vector<std::vector<double>> of;
   };
 
-  // What `moved` gave: variants of one function are compared one after the other.
+  // Tolerances kept for reuse: variants of one function are compared one after the other.
   static constexpr size_t kMostKnown = 8;
   struct Known {
     size_t output;

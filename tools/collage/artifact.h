@@ -1,5 +1,5 @@
-// Artifacts (F.collage) in place of models: what they hold is run, timed, checked and shown as it
-// is; with --recompile the model inside is compiled like any other.
+// Artifacts (F.collage) in place of models: sub-commands run, time, check and show their contents;
+// with --recompile the model inside is compiled like any other.
 #pragma once
 
 #include "artifact/load_artifact.h"
@@ -9,19 +9,19 @@
 namespace collage::tool {
 
 bool is_artifact(const std::string& path);
-// "onednn 50 · native 7", in the order in which they first run.
+// Returns "onednn 50 · native 7", in the order in which they first run.
 std::string kernels_of(const Plan& plan);
-// Whether the sub-command takes its program from an artifact.
+// Returns whether the sub-command takes its program from an artifact.
 inline bool runs_artifact(const SharedOptions& options) {
   return is_artifact(options.model) && !options.recompile;
 }
 
-// The artifact's file, with the signature that is required.
+// Opens the artifact's file and checks the signature that is required.
 Result<std::shared_ptr<ArtifactFile>> open_signed(const SharedOptions& options);
 Result<Model> load_embedded(const SharedOptions& options);
 Result<nlohmann::json> load_embedded_report(const SharedOptions& options);
 
-// Refuses flags that only compiling heeds.
+// Refuses flags that only affect compiling.
 Status check_flags(const SharedOptions& options);
 
 // An artifact that is loaded, and the model inside it.
@@ -35,7 +35,7 @@ struct OpenedArtifact {
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   Result<nlohmann::json> report(const std::string& path) const;  // of its compilation
 };
-// Refuses flags that only compiling heeds, and destinations that could not be written. Where the
+// Refuses flags that only affect compiling, and destinations that could not be written. If the
 // model's weights are read, every entry of the file is compared with its SHA-256 first.
 Result<OpenedArtifact> open_artifact(const SharedOptions& options, EmbeddedWeights weights);
 

@@ -1,5 +1,5 @@
-// What the parts of `collage bench` share: its flags, and one model at one set of shapes, compiled
-// and timed.
+// Common parts of `collage bench`: its flags, and one model at one set of shapes, compiled and
+// timed.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct BenchOptions : SharedOptions {
   bool layers = false;
 };
 
-// That a bench may wait for a quiet machine, beside as long as it runs.
+// Seconds that a bench may wait for a quiet machine, beyond the time it runs.
 constexpr double kSecondsForQuiet = 10;
 constexpr int kWarmUps = 2;  // untimed runs before each block
 
@@ -34,15 +34,15 @@ struct TimedModel {
   RunFacts facts;
 };
 
-// What nobody else may disturb is timed when this says so.
+// Returns the gate that timing uses.
 NoiseGate gate_of(const Program& program);
 
 // bench_turns.cc: compiles the model and runs blocks of it in turns with those of other runtimes.
 Result<TimedModel> time_in_turns(Model model, const BenchOptions& options);
-// bench_streams.cc: several inferences at a time, likewise.
+// bench_streams.cc: does the same for several inferences at a time.
 Result<TimedModel> time_streams(Model model, const BenchOptions& options);
-// bench_staged.cc: whole runs in turns, and prints what came of them. kUsage for flags that want
-// one plan.
+// bench_staged.cc: times whole runs in turns, and prints the results. kUsage: a flag needs one
+// plan.
 Status bench_staged(StagedProgram& staged, const BenchOptions& options);
 
 }  // namespace collage::tool

@@ -1,4 +1,4 @@
-// What `bench` prints of what it timed.
+// Text of the results of `bench`.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ std::string statistics_line(const std::string& name, const std::vector<double>& 
 std::string throughput_lines(const RunFacts::Throughput& throughput);
 std::string batch_heading();
 std::string batch_lines(const RunFacts& facts);
-// The arena, and the most that the process held while it was timed.
+// The arena, and the most memory that the process held while it was timed.
 std::string memory_line(size_t arena_bytes, size_t resident_bytes);
 
 }  // namespace collage::tool

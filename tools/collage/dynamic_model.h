@@ -1,5 +1,4 @@
-// Models whose shapes are not known before they run (collage/dynamic.h): what sub-commands do with
-// them.
+// Models whose shapes are not known before they run (collage/dynamic.h), in sub-commands.
 #pragma once
 
 #include <collage/dynamic.h>
@@ -16,7 +15,7 @@
 
 namespace collage::tool {
 
-// A program that runs in stages, with what it is run on.
+// A program that runs in stages, with its inputs.
 struct StagedProgram {
   DynamicProgram program;
   TensorsByName tensors;
@@ -26,18 +25,18 @@ struct StagedProgram {
   std::vector<TensorInfo> input_infos() const;
 };
 
-// A model that could not be loaded for this reason, to be run in stages. Whether it can be, nobody
-// but the importer of its first stage decides; where it cannot, `failure` is what comes back.
+// Opens a model, which could not be loaded because of `failure`, to run in stages. Only the
+// importer of its first stage can tell whether that works; if not, `failure` is returned.
 Result<StagedProgram> in_stages(const SharedOptions& options, const Status& failure);
-// Of an artifact that holds such a program; none where the file holds another, or is a model's.
+// Opens an artifact that holds such a program; none if the file holds another, or is a model's.
 Result<std::optional<StagedProgram>> staged_artifact(const SharedOptions& options);
-// Whether it can be, by itself.
+// Checks alone whether it can run in stages.
 Status runs_in_stages(const SharedOptions& options, const Status& failure);
 
-// Inputs by name that --inputs gives; kUsage for one that `infos` do not have.
+// Reads the inputs that --inputs gives, by name; kUsage: `infos` do not have one of them.
 Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
                                    const SharedOptions& options);
-// The outputs' names with the shapes that they came in.
+// Returns the outputs' names with their actual shapes.
 std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
                                  const std::vector<Tensor>& outputs);
 
@@ -45,7 +44,7 @@ std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
 Status compile_staged(StagedProgram& staged, const SharedOptions& options,
                       const std::string& output, const std::string& signing_key);
 Status run_staged(StagedProgram& staged, const SharedOptions& options);
-// Against what is expected, or the reference interpreter.
+// Compares with the expected outputs, or with the reference interpreter.
 Status verify_staged(StagedProgram& staged, const SharedOptions& options,
                      const Expectation& expectation);
 

@@ -1,5 +1,5 @@
-// What `verify` compares with in place of the reference: outputs in files, or those of another
-// runtime on the same file and inputs, whose importer shares nothing with ours.
+// Other references for `verify`: outputs in files, or those of another runtime on the same file and
+// inputs, whose importer shares no code with ours.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct Expectation {
   std::string runtime;  // --compare
 
   bool is_given() const { return !folder.empty() || !runtime.empty(); }
-  // `infos` and `inputs` are those of the program. kUnavailable where Python or the runtime is
-  // missing, or refuses the model.
+  // `infos` and `inputs` are those of the program. kUnavailable: Python or the runtime is missing,
+  // or refuses the model.
   Result<Expected> outputs(const SharedOptions& options, std::vector<TensorInfo> infos,
                            std::vector<Tensor> inputs, size_t count) const;
 };

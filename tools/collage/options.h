@@ -1,4 +1,4 @@
-// Flags that several sub-commands share, and what they become.
+// Flags that several sub-commands share, and their values.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -28,57 +28,55 @@ struct SharedOptions {
   double max_error = 0;
 };
 
-// The model argument and the flags that decide how it is compiled.
+// Adds the model argument and the flags that decide how it is compiled.
 void add_compile_options(CLI::App& command, SharedOptions& options);
 void add_model_option(CLI::App& command, SharedOptions& options);
-// Which backends may take what, of which shapes of the model.
+// Adds flags about backends, what they may take, and the shapes of the model.
 void add_target_flags(CLI::App& command, SharedOptions& options);
-// Those, and how costs are found: all but the model argument.
+// Adds those, and flags about costs: all but the model argument.
 void add_compile_flags(CLI::App& command, SharedOptions& options);
 void add_input_options(CLI::App& command, SharedOptions& options);
 void add_output_option(CLI::App& command, SharedOptions& options);
-// `--config`, of the commands that partition.
+// Adds `--config`, for the commands that partition.
 void add_config_option(CLI::App& command, SharedOptions& options);
 
-// Refuses numbers that are not positive, in words that a person wants to read.
+// Refuses numbers that are not positive, with a readable message.
 CLI::Validator positive_number();
 
-// The text of a file that holds a key.
+// Reads a file that holds a key.
 Result<std::string> read_key(const std::string& flag, const std::string& file);
 // Refuses a file that could not be written, before the work whose result it shall hold; "" is none.
 Status check_writable_file(const std::string& flag, const std::string& path);
 // Refuses a report or a folder that could not be written: compiling may take minutes.
 Status check_destinations(const SharedOptions& options);
 
-// "NAME=VALUE", split at the last '='.
+// Splits "NAME=VALUE" at the last '='.
 Result<std::pair<std::string, std::string>> split_assignment(const std::string& flag,
                                                              const std::string& text);
-// A dimension's size; `whole` is the flag's value, for the message.
+// Parses a dimension's size; `whole` is the flag's value, for the message.
 Result<int64_t> parse_extent(const std::string& flag, const std::string& whole,
                              const std::string& text);
 
 Result<LoadOptions> load_options(const SharedOptions& options);
-// Reads the model. Fails before any work is done where --json or --save-outputs could not be
-// written.
+// Reads the model. Fails before any work is done if --json or --save-outputs could not be written.
 Result<Model> load(const SharedOptions& options);
 Result<ProgramOptions> program_options(const SharedOptions& options);
-// Compiles with progress on stderr. Where --inputs gives some, the program is checked with `inputs`
+// Compiles with progress on stderr. If --inputs gives some, the program is checked with `inputs`
 // too.
 Result<Program> compile(const Model& model, const SharedOptions& options, double* seconds,
                         const std::vector<Tensor>& inputs = {});
 int thread_count(const SharedOptions& options);
-// One tensor an input: from --inputs where given, else seeded random.
+// Returns one tensor an input: from --inputs if given, else seeded random.
 Result<std::vector<Tensor>> make_inputs(const Model& model, const SharedOptions& options);
-// DIR/0_name.npy …; the folder is created.
+// Writes DIR/0_name.npy …; creates the folder.
 Status save_tensors(const std::string& folder, const std::vector<TensorInfo>& infos,
                     const std::vector<Tensor>& tensors);
-// DIR/0_….npy …, one an output by position; `flag` names the folder in errors.
+// Reads DIR/0_….npy …, one an output by position; `flag` names the folder in errors.
 Result<std::vector<Tensor>> load_tensors(const std::string& flag, const std::string& folder,
                                          size_t count);
 Status write_json(const std::string& path, const nlohmann::json& value);
 
-// A sub-command: what it is called, what it does, how it adds its flags, and how it runs (exit
-// status by Status).
+// A sub-command: its name, its description, its flags, and its function (exit status by Status).
 struct Command {
   CLI::App* app;
   std::function<Status()> run;

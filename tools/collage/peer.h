@@ -17,9 +17,9 @@ namespace collage::tool {
 
 class Peer {
  public:
-  // Starts the runtime ("onnxruntime", "openvino") on a model, whose inputs have these shapes by
-  // position, dynamic dimensions included; of `precision` "bf16" only OpenVINO knows; `streams`: 0
-  // for latency, else for so many inferences at a time. kUnavailable when Python or the runtime is
+  // Starts the runtime ("onnxruntime", "openvino") on a model whose inputs have these shapes by
+  // position, dynamic dimensions included. Only OpenVINO knows the `precision` "bf16". `streams`: 0
+  // for latency, else that many inferences at a time. kUnavailable: Python or the runtime is
   // missing.
   static Result<std::unique_ptr<Peer>> start(const std::string& runtime, const std::string& model,
                                              const std::vector<Shape>& shapes, int threads,
@@ -29,15 +29,16 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   const std::string& version() const { return version_; }
-  // DIR/0_name.npy, DIR/1_name.npy …, by position, as are the outputs of its latest run.
+  // Reads DIR/0_name.npy, DIR/1_name.npy …, by position; the outputs of its latest run lie there
+  // too.
   Status set_inputs(const std::string& folder);
   Status save_outputs(const std::string& folder);
-  // Seconds of each timed run.
+  // Returns the seconds of each timed run.
   Result<std::vector<double>> run(int warm_ups, int iterations);
-  // Seconds of one run of a model with a single operation, a median: no more of any run is the way
-  // from Python to the runtime and back.
+  // Returns the seconds of one run of a model with a single operation, a median: an upper bound of
+  // the time that calls from Python add to any run.
   Result<double> call_seconds();
-  // Inferences a second of all streams, for that long.
+  // Returns inferences a second of all streams, over that time.
   Result<double> throughput(double seconds);
 
  private:

@@ -1,5 +1,5 @@
-// Progress on stderr: a bar on a terminal, elsewhere a line every ten seconds with -v; nothing with
-// -q.
+// Prints progress on stderr: a bar on a terminal, elsewhere a line every ten seconds with -v;
+// nothing with -q.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Where `explain` and `view` take a report from: a file that --json wrote, a model that is compiled
-// now, or one that is partitioned by a configuration's mock costs.
+// The source of the report for `explain` and `view`: a file that --json wrote, a model that is
+// compiled now, or one that is partitioned by a configuration's mock costs.
 #pragma once
 
 #include "options.h"
@@ -13,10 +13,10 @@ class ReportSource {
   static Result<ReportSource> open(const SharedOptions& options, bool timed);
 
   const nlohmann::json& report() const { return report_; }
-  // Adds to the report's `what_if` what the same with one more flag (--exclude, --pin) is predicted
-  // to take. A report from a file has no model to ask.
+  // Adds the predicted time with one more flag (--exclude, --pin) to the report's `what_if`. A
+  // report from a file has no model for that.
   void ask(const std::string& flag, const std::string& value);
-  // Asks it of leaving out each target, and of giving everything to it.
+  // Asks that for leaving out each target, and for giving everything to it.
   void ask_each_target();
 
  private:
@@ -26,9 +26,9 @@ class ReportSource {
   std::optional<double> without_flags_;  // seconds, once it was asked
 };
 
-// A regular expression that matches these names and no others.
+// Returns a regular expression that matches these names and no others.
 std::string exactly(const std::vector<std::string>& names);
-// For a report: one run's steps, the memory that runs take, and what the machine could do at most.
+// Adds to a report one run's steps, the memory that runs take, and the machine's peaks.
 Status add_timeline(Program& program, std::span<const Tensor> inputs, RunFacts& facts);
 
 }  // namespace collage::tool

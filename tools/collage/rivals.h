@@ -1,5 +1,5 @@
-// The runtimes that `bench --compare` names: started on the program's own file, shapes and inputs,
-// run in turns with it, and their outputs compared with the program's.
+// The runtimes that `bench --compare` names: starts them on the program's own file, shapes and
+// inputs, runs them in turns with it, and compares their outputs with the program's.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ Result<FileInputs> file_inputs(const std::string& file, std::vector<TensorInfo> 
                                std::vector<Tensor> tensors,
                                const std::map<std::string, Tensor>& constants);
 
-// What another runtime makes of the file.
+// Outputs of another runtime for the file.
 struct RivalOutputs {
   std::string version;
   std::vector<Tensor> outputs;
@@ -36,33 +36,33 @@ Result<RivalOutputs> rival_outputs(const std::string& runtime, const std::string
 class Rivals {
  public:
   // `tolerance`: of differences between outputs.
-  // `streams` > 0: in their modes of throughput, with so many inferences at a time, on all of the
-  // threads together. `max_error` > 0: OpenVINO in bfloat16 too, whatever its errors are: whoever
-  // allows errors wants to know what it does with them.
+  // `streams` > 0: in their modes of throughput, with that many inferences at a time, on all of the
+  // threads together. `max_error` > 0: OpenVINO in bfloat16 too, whatever its errors are, for users
+  // who allow errors.
   static Result<Rivals> start(const std::vector<std::string>& runtimes, const std::string& file,
                               const FileInputs& inputs, const Tolerance& tolerance, int threads,
                               double max_error, int streams);
   bool none() const { return peers_.empty(); }
   size_t size() const { return peers_.size(); }
   const std::string& name(size_t rival) const { return names_[rival]; }
-  // Seconds of each run of a block.
+  // Returns the seconds of each run of a block.
   Result<std::vector<double>> run(size_t rival, int warm_ups, int runs) {
     return peers_[rival]->run(warm_ups, runs);
   }
-  // Inferences a second of all streams, for that long.
+  // Returns inferences a second of all streams, over that time.
   Result<double> throughput(size_t rival, double seconds) {
     return peers_[rival]->throughput(seconds);
   }
-  // How far the outputs of its latest run are from these.
+  // Compares the outputs of its latest run with these.
   Result<RunFacts::OutputDifference> difference(size_t rival, const std::vector<Tensor>& outputs);
-  // Those of its latest run.
+  // Returns the outputs of its latest run.
   Result<std::vector<Tensor>> outputs(size_t rival, size_t count);
-  // What turns with it showed: the medians of this program's blocks and of its own, and this
-  // program's outputs.
+  // Records the result of turns with it: the medians of this program's blocks and of its own, and
+  // this program's outputs.
   Status judge(size_t rival, const std::vector<double>& own, std::vector<double> theirs,
                const std::vector<Tensor>& outputs, RunFacts::Peer& peer);
-  // Names those of whom `difference` said that it is too much. What a runtime computes in a
-  // precision that nobody asked of it ("openvino bf16") is no error.
+  // Names the runtimes whose `difference` was too large. One that computes in a precision that was
+  // not asked for ("openvino bf16") is no error.
   Status agree() const;
   const std::string& version(size_t rival) const { return peers_[rival]->version(); }
 
@@ -79,8 +79,8 @@ class Rivals {
   Tolerance tolerance_;             // of their outputs
 };
 
-// Speed-up and difference of outputs, a line for each of them, and the speed-up over the fastest of
-// those whose outputs agree: how fast others are computed says nothing.
+// Returns speed-up and difference of outputs, a line for each of them, and the speed-up over the
+// fastest of those whose outputs agree.
 std::string rivals_text(const RunFacts& facts, const Rivals& rivals);
 
 }  // namespace collage::tool

@@ -1,4 +1,4 @@
-// Programs compiled for several shapes, as files: what `compile --bucket` writes and `run` takes.
+// Programs compiled for several shapes, as files, which `compile --bucket` writes and `run` takes.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ void add_bucket_flags(CLI::App& command, BucketFlags& flags);
 Status compile_specialised(const SharedOptions& options, const BucketFlags& flags,
                            const std::string& output, const std::string& signing_key);
 
-// Whether the file is such an artifact; false where it cannot be read.
+// Returns whether the file is such an artifact; false if it cannot be read.
 bool is_specialised(const SharedOptions& options);
 // Times every specialisation; with --inputs runs the program on these.
 Status run_specialised(const SharedOptions& options);

@@ -1,5 +1,5 @@
-// Operators of ONNX whose results' shapes depend on values, so that no call of `ops` can have a
-// type before it runs. The host computes them between compiled programs.
+// Operators of ONNX whose results' shapes depend on values, so that no call of `ops` has a type
+// before it runs. The host evaluates them at run time between compiled programs.
 #pragma once
 
 #include <collage/tensor.h>
@@ -16,8 +16,8 @@ namespace collage::dynamic {
 bool is_host_operator(std::string_view domain, std::string_view op);
 
 // The node must be of such an operator. `opset`: the version of its domain that the model is
-// written in. `inputs` are the node's, an undefined Tensor for an absent optional one; whatever
-// does not fit the operator is kBadModel. Gives a tensor for each of the node's outputs, those
+// written in. `inputs` are the node's, an undefined Tensor for an absent optional one. kBadModel:
+// an input does not fit the operator. Returns a tensor for each of the node's outputs, those
 // without a name too. Computes with the thread team of the caller.
 Result<std::vector<Tensor>> run_host_operator(const ::onnx::NodeProto& node, int64_t opset,
                                               const std::vector<Tensor>& inputs);

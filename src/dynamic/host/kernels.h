@@ -1,5 +1,5 @@
-// The kernels of the table in host_operators.cc, one file each. The table has checked how many
-// inputs there are, that the required ones are and that their element types are allowed.
+// The kernels of the table in host_operators.cc, one file each. The table has checked the number of
+// inputs, that the required ones exist and that their element types are allowed.
 #pragma once
 
 #include <collage/tensor.h>

@@ -9,10 +9,10 @@
 
 namespace collage::dynamic {
 
-// A view of all elements as a list.
+// Returns a view of all elements as a list.
 Tensor flattened(const Tensor& data);
 
-// The slices of these indices, in their order. The indices must be within the axis.
+// Returns the slices of these indices, in order. The indices must be within the axis.
 Result<Tensor> take_slices(const Tensor& data, int64_t axis, const std::vector<int64_t>& indices);
 
 }  // namespace collage::dynamic

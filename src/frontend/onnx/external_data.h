@@ -1,13 +1,13 @@
-// Weights in files beside the model. A location is a relative path below the model's folder. It may
-// lead elsewhere by symbolic links, as downloaded models do in the cache of Hugging Face:
+// Weights in files beside the model. A location is a relative path below the model's folder.
+// Symbolic links may lead elsewhere, as in models of the cache of Hugging Face:
 //
 //   models--ORG--NAME/snapshots/REVISION/model.onnx_data -> ../../blobs/HASH
 //
-// What they lead to must be a regular file inside the model's folder, inside `blobs` or `snapshots`
-// of such a cache that the model's folder is in, or inside a root that the user allows. It is
-// opened step by step from there without following links, so nobody can exchange what was looked
-// at. Sizes are verified before anything is allocated or mapped; what is read with `read` is read
-// with pread, so that a file that shrinks is an error and not a signal.
+// Their target must be a regular file inside the model's folder, inside `blobs` or `snapshots` of
+// such a cache that holds the model's folder, or inside a root that the user allows. It is opened
+// step by step from there without following links, so that a checked path cannot be exchanged.
+// Sizes are verified before anything is allocated or mapped; `read` uses pread, so that a file that
+// shrinks is an error and not a signal.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ class ExternalData {
   ExternalData(const ExternalData&) = delete;
   ExternalData& operator=(const ExternalData&) = delete;
 
-  // That the file can be read and holds [offset, offset + length).
+  // Checks that the file can be read and holds [offset, offset + length).
   Status check(const std::string& location, uint64_t offset, uint64_t length);
   Status read(const std::string& location, uint64_t offset, uint64_t length, void* target);
-  // The same where the file is mapped, which it stays as long as what comes back is held. Fails
-  // where it cannot be mapped: it may be read then.
+  // Maps that part of the file, for as long as the result is held. Fails if it cannot be mapped; it
+  // may be read then.
   Result<std::shared_ptr<const void>> map(const std::string& location, uint64_t offset,
                                           uint64_t length);
   Result<uint64_t> size(const std::string& location);

@@ -1,6 +1,6 @@
-// Calls on constants, evaluated while importing: shapes computed by the graph become known this
-// way, and what only feeds them never reaches the module. Large results are left as calls; the
-// constant folding pass decides about those.
+// Evaluates calls on constants while importing, so that shapes computed by the graph become known
+// and their computation never reaches the module. Large results stay calls; the constant folding
+// pass decides about them.
 #pragma once
 
 #include "base/result.h"
@@ -10,7 +10,7 @@ namespace collage::frontend {
 
 class Folder {
  public:
-  // `call` itself, or the constant (or tuple of constants) that it evaluates to.
+  // Returns `call` itself, or the constant (or tuple of constants) that it evaluates to.
   Result<Expr> fold(Expr call);
 
  private:

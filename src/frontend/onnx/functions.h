@@ -1,5 +1,5 @@
-// The model as one flat list of nodes: calls of the model's own functions are replaced by their
-// bodies, attributes they refer to filled in. Values inside a call get names of their own
+// Flattens a model to one list of nodes: calls of the model's own functions are replaced by their
+// bodies, with the attributes they refer to filled in. Values inside a call get names of their own
 // (inlining.h).
 #pragma once
 
@@ -29,7 +29,8 @@ std::string describe(const FlatNode& node);
 // "Conv", or "com.microsoft::FusedConv".
 std::string qualified_op(const ::onnx::NodeProto& node);
 
-// The nodes of `graph`, the model's own or one inside an attribute. Labels start with `scope`.
+// Returns the nodes of `graph`, the model's own or one inside an attribute. Labels start with
+// `scope`.
 Result<FlatGraph> flatten(const Inlining& inlining, ::onnx::GraphProto& graph, int64_t opset,
                           const std::string& scope = "");
 

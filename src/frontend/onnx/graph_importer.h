@@ -1,7 +1,7 @@
-// Imports the nodes of a graph, in order, as far as shapes and values are known. What is not known
-// before the model runs is late: control flow on computed conditions, operators whose results'
-// shapes depend on values, nodes that need the values of computed tensors, and all that reads
-// results of such nodes.
+// Imports the nodes of a graph, in order, as far as shapes and values are known. A node is late if
+// it cannot be imported before the model runs: control flow on computed conditions, operators whose
+// results' shapes depend on values, nodes that need the values of computed tensors, and readers of
+// such nodes.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>
@@ -37,12 +37,12 @@ struct LateNode {
 };
 
 struct GraphImportOptions {
-  // The initializer of that name, or null where there is none.
+  // Returns the initializer of that name, or null if there is none.
   std::function<Result<Expr>(const std::string& name)> initializer;
-  // Nodes are imported again, so the tensors in their attributes stay; and those whose results jump
-  // with the last digits of what they read (TopK) wait until that is an input.
+  // True if nodes are imported again later, so the tensors in their attributes stay; nodes whose
+  // results jump with the last digits of their inputs (TopK) wait until these are inputs.
   bool in_stages = false;
-  // Nodes that the host runs; a converter, where there is one, is for constants alone.
+  // Nodes that the host runs; their converters, if there are any, are for constants alone.
   std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
 };
 
@@ -52,17 +52,17 @@ class GraphImporter {
       : inlining_(inlining), data_(data), options_(std::move(options)) {}
 
   void define(const std::string& name, Expr value) { values_[name] = std::move(value); }
-  // Somebody reads `name` in the end; values that nobody reads any more go, so that weights used
-  // up by folding leave the memory.
+  // Counts `name` as used in the end; values without further uses are released, so that weights
+  // used up by folding leave the memory.
   void keep(const std::string& name) { ++uses_[name]; }
-  // Inputs of a node come before it. Fails for malformed nodes; the rest is done or late.
+  // Nodes must follow their inputs. Fails for malformed nodes; the others are imported or late.
   Status import(const std::vector<FlatNode>& nodes);
-  // Null where it is late. kBadModel where nobody defines it.
+  // Returns null if it is late. kBadModel: it is not defined.
   Result<Expr> value(const std::string& name);
-  // Whether anybody has defined it, as an initializer or as a value.
+  // Returns whether it is defined, as an initializer or as a value.
   bool is_late(const std::string& name) const;
 
-  // Who declares inputs and initializers of narrow types; the rest is learned.
+  // Narrow types: the caller declares those of inputs and initializers; others follow.
   NarrowValues& narrow() { return narrow_; }
 
   const std::vector<LateNode>& late() const { return late_; }
@@ -70,16 +70,16 @@ class GraphImporter {
   // Values that imported nodes read.
   const std::unordered_set<std::string>& values_read() const { return read_; }
 
-  // What control flow is built with (control_flow.h).
+  // For control flow (control_flow.h).
   const Inlining& inlining() const { return inlining_; }
   TensorData& data() { return data_; }
   Folder& folder() { return folder_; }
   void add_late(const FlatNode& node, Lateness why, std::string reason,
                 std::vector<std::string> wanted = {});
-  // Imports the nodes of a graph inside a node that takes the node's place.
+  // Imports the nodes of a graph that replace a node.
   Status import_inlined(const std::vector<FlatNode>& nodes,
                         const std::vector<std::string>& outputs);
-  // An output of the node is the value of that name, which may be late.
+  // Makes an output of the node the value of that name, which may be late.
   Status rename(const std::string& from, const std::string& to, const FlatNode& node);
 
  private:

@@ -1,4 +1,4 @@
-// What a graph says of its initializers, inputs and outputs.
+// A graph's initializers, inputs and outputs.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>
@@ -14,18 +14,18 @@
 
 namespace collage::frontend {
 
-// By name. They are checked, but not read.
+// Initializers by name, checked but not read.
 using Initializers = std::unordered_map<std::string, ::onnx::TensorProto*>;
 
-// `max_bytes` of all together; 0: 80% of this machine's memory.
+// `max_bytes`: limit of all together; 0: 80% of this machine's memory.
 Result<Initializers> check_initializers(::onnx::GraphProto& graph, TensorData& data,
                                         uint64_t max_bytes);
 
-// The inputs that no initializer gives a value.
+// Returns the inputs without an initializer.
 Result<std::vector<const ::onnx::ValueInfoProto*>> inputs_of(const ::onnx::GraphProto& graph,
                                                              const Initializers& initializers);
 
-// That the value has the element type that is declared, if one is.
+// Checks that the value has the declared element type, if there is one.
 Status check_output(const ::onnx::ValueInfoProto& output, const Expr& value,
                     const NarrowValues& narrow);
 

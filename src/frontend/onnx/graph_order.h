@@ -1,4 +1,4 @@
-// The order in which the nodes of a flat graph can be imported, and the checks that make one exist:
+// The order in which the nodes of a flat graph can be imported, and the checks that it exists:
 // every value is defined once, every value used is defined, no cycles.
 #pragma once
 
@@ -11,11 +11,12 @@
 
 namespace collage::frontend {
 
-// What a node reads: its inputs, and what graphs inside its attributes take from outside.
+// Returns the names that a node reads: its inputs, and those that graphs inside its attributes take
+// from outside.
 std::vector<const std::string*> used_names(const ::onnx::NodeProto& node);
 
-// Indices into graph.nodes: those that `outputs` need, inputs first, otherwise in the file's order.
-// `given` are the values that exist without a node: inputs and initializers.
+// Returns indices into graph.nodes: those that `outputs` need, inputs first, otherwise in the
+// file's order. `given` are the values that exist without a node: inputs and initializers.
 Result<std::vector<size_t>> import_order(const FlatGraph& graph,
                                          const std::unordered_set<std::string>& given,
                                          const std::vector<std::string>& outputs);

@@ -50,20 +50,21 @@ struct UnsupportedNode {
   bool dynamic = false;  // a model that is imported in stages, as it runs, may have it (stages.h)
 };
 
-// On kUnsupported `unsupported`, when given, holds every node that was refused, not only those the
+// On kUnsupported `unsupported`, if given, receives every node that was refused, not only those the
 // message has room for.
 Result<ImportedModel> import_onnx(const std::filesystem::path& file,
                                   const ImportOptions& options = {},
                                   std::vector<UnsupportedNode>* unsupported = nullptr);
 
-// What a model says of itself, without reading its weights.
+// The interface of a model, read without its weights.
 struct ModelInput {
   std::string name;
   DType dtype = DType::kFloat32;
   std::vector<std::string> dims;  // "3", "batch", or "?" for one without a name
   bool has_shape = true;          // false: the rank is unknown too, and dims is empty
 };
-// Whether a dimension of a ModelInput is to be given a value, and whether by its name.
+// Returns whether a dimension of a ModelInput needs a value, either by its name or as a part of a
+// shape.
 bool is_open_dimension(const std::string& dim);
 bool is_named_dimension(const std::string& dim);
 struct ModelSummary {

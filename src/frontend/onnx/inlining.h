@@ -1,11 +1,9 @@
-// What functions of a model and graphs inside its nodes are inlined with: the functions by name,
-// and names for the values inside that meet no other name. A value inside gets the name
+// Inlines functions of a model and graphs inside its nodes: the functions by name, and unique names
+// for the values inside. A value inside gets the name
 //
 //   FIRST OUTPUT OF THE NODE  MARK  COPY  NAME INSIDE        "y#t", of a loop's third trip "y#2/t"
 //
-// Outputs are defined once, and no name in the file holds the mark, so each such name says where
-// its value comes from, and neither the caller's names nor those of graphs further inside can be
-// it.
+// Outputs are defined once, and no name in the file holds the mark, so each such name is unique.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>
@@ -20,12 +18,12 @@ namespace collage::frontend {
 
 class Inlining {
  public:
-  // The model outlives this.
+  // `model` must outlive this.
   explicit Inlining(const ::onnx::ModelProto& model);
 
-  // Null where the node calls none of the model's functions.
+  // Returns null unless the node calls one of the model's functions.
   const ::onnx::FunctionProto* function_of(const ::onnx::NodeProto& node) const;
-  // What names of values inside the node start with; it has an output with a name.
+  // Returns the prefix of the names of values inside the node; it has an output with a name.
   std::string inner_prefix(const ::onnx::NodeProto& node) const;
 
  private:
@@ -34,13 +32,14 @@ class Inlining {
   std::string mark_;
 };
 
-// Names that the graph itself defines: its inputs, initializers and what its nodes give.
+// Returns the names that the graph itself defines: its inputs, initializers and outputs of its
+// nodes.
 std::unordered_set<std::string> own_names(const ::onnx::GraphProto& graph);
 
 using Rename = std::function<void(std::string* name)>;
 
-// Renames the values that a node reads and gives, those that graphs inside its attributes take from
-// outside included. What these define keeps its name, or has it prefixed.
+// Renames the values that a node reads and writes, including those that graphs inside its
+// attributes take from outside. Names that these define stay, or get a prefix.
 void rename_values(::onnx::NodeProto& node, const Rename& rename,
                    const std::string& inner_prefix = "");
 

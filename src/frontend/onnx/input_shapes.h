@@ -1,5 +1,5 @@
 // The inputs of the graph as typed variables. A dimension that the model leaves open takes its
-// value from the options; one without a value is an error that says which flag to give, never 1.
+// value from the options; without a value it is an error that names the flag to give, never 1.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>
@@ -19,14 +19,14 @@ struct GraphInputs {
   std::map<std::string, int64_t> dims;  // named dimensions with their values
 };
 
-// `inputs` without those that initializers give a value.
+// `inputs`: those without an initializer.
 Result<GraphInputs> make_inputs(const std::vector<const ::onnx::ValueInfoProto*>& inputs,
                                 const ImportOptions& options);
 
-// A value that fixes an input has its element type and, where the model says it, its shape.
+// Checks that a value that fixes an input has its element type and, if declared, its shape.
 Status check_fixed_input(const ::onnx::ValueInfoProto& input, const Tensor& value);
 
-// What is declared, for summaries: dims is empty and has_shape false when the rank is open.
+// Describes an input for summaries: dims is empty and has_shape false if the rank is open.
 Result<ModelInput> describe_input(const ::onnx::ValueInfoProto& input);
 
 }  // namespace collage::frontend

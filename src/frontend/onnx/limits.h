@@ -1,5 +1,5 @@
-// What a model may ask for before it is refused. Models are untrusted: every count that leads to an
-// allocation or a loop is held against one of these first, and the error names the limit.
+// Limits of what a model may ask for. Models are untrusted: every count that leads to an allocation
+// or a loop is compared with one of these first, and the error names the limit.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ inline constexpr size_t kMaxCopiedBytes = size_t{1} << 30;  // of functions' bod
 inline constexpr int64_t kMaxDimension = int64_t{1} << 40;
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;  // of one tensor
 
-// A call on constants is evaluated while importing when its result has at most this many elements
-// (shape arithmetic is integer and may be larger than what is worth keeping of weights) and costs
-// at most this much work. All folded results together stay below kMaxFoldedBytes.
+// A call on constants is evaluated while importing if its result has at most this many elements
+// (shape arithmetic is integer and may be larger than weights worth keeping) and costs at most this
+// much work. All folded results together stay below kMaxFoldedBytes.
 inline constexpr int64_t kMaxFoldedElements = 1 << 16;
 inline constexpr int64_t kMaxFoldedIntegers = 1 << 22;
 inline constexpr double kMaxFoldedFlops = 1e9;      // of one call

@@ -1,5 +1,5 @@
-// Reading the protobuf of a model. The weights that it carries inline stay in the message until
-// tensor_data.h takes them out one by one.
+// Reads the protobuf of a model. Its inline weights stay in the message until tensor_data.h takes
+// them out one by one.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>
@@ -12,17 +12,17 @@
 
 namespace collage::frontend {
 
-// The message, whose structure (graph, opset, counts, names, attribute lengths, nesting) is
-// checked.
+// Reads the message and checks its structure (graph, opset, counts, names, attribute lengths,
+// nesting).
 Result<std::unique_ptr<::onnx::ModelProto>> read_model_file(const std::filesystem::path& file);
-// The same of what such a file holds.
+// Does the same with the content of such a file.
 Result<std::unique_ptr<::onnx::ModelProto>> parse_model(std::string_view content);
 
-// The version of the standard operators that a list of imports asks for.
+// Returns the version of the standard operators in a list of imports.
 Result<int64_t> standard_opset(
     const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& imports);
 
-// True for "" and "ai.onnx", the two names of the domain of standard operators.
+// Returns true for "" and "ai.onnx", the two names of the domain of standard operators.
 inline bool is_standard_domain(const std::string& domain) {
   return domain.empty() || domain == "ai.onnx";
 }

@@ -1,4 +1,4 @@
-// Which values of a model are of narrow types (narrow_types.h), by name: their tensors do not tell.
+// The narrow types (narrow_types.h) of a model's values, by name: tensors do not have them.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>
@@ -13,14 +13,14 @@ namespace collage::frontend {
 
 class NarrowValues {
  public:
-  // An input or initializer of that element type.
+  // Declares an input or initializer of that element type.
   void declare(const std::string& name, int32_t data_type);
-  // Tells the converter of a node about its inputs. kUnsupported where it would compute with
-  // numbers that it does not know to be narrow.
+  // Passes the types of a node's inputs to its converter. kUnsupported: the converter would compute
+  // with numbers that it does not know to be narrow.
   Status before(const ::onnx::NodeProto& node, NodeContext& context) const;
-  // Learns of the node's outputs.
+  // Records the types of the node's outputs.
   void after(const ::onnx::NodeProto& node, const NodeContext& context);
-  // Whether a value is of that type, as far as narrow ones are concerned.
+  // Returns whether a value is of that type, as far as narrow ones are concerned.
   bool is_of(const std::string& name, int32_t data_type) const {
     return find(name) == narrow_type(data_type);
   }

@@ -1,5 +1,5 @@
-// The attributes of one ONNX node, with defaults. Every reader checks: one of the wrong kind or
-// missing is kBadModel.
+// The attributes of one ONNX node, with defaults. Every reader checks: an attribute of the wrong
+// kind, or a missing one, is kBadModel.
 //
 //   const bool sorted = TRY(NodeAttributes(node).flag("sorted", true));
 #pragma once
@@ -18,7 +18,7 @@ namespace collage::frontend {
 
 class NodeAttributes {
  public:
-  // `node` outlives it.
+  // `node` must outlive it.
   explicit NodeAttributes(const ::onnx::NodeProto& node) : node_(node) {}
 
   bool has_attrs() const { return node_.attribute_size() > 0; }
@@ -46,7 +46,7 @@ class NodeAttributes {
 
 // -1 becomes rank - 1; an error outside [-rank, rank).
 Result<int64_t> normal_axis(int64_t axis, int64_t rank);
-// All of them, sorted; an error when one is named twice.
+// Normalises all of them and sorts; an axis that is named twice is an error.
 Result<Ints> normal_axes(const Ints& axes, int64_t rank);
 
 }  // namespace collage::frontend

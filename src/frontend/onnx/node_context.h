@@ -1,6 +1,6 @@
-// What a converter sees of one ONNX node: its inputs as expressions, its attributes with defaults,
-// and ways to make calls. Every reader checks: an attribute of the wrong kind or an axis out of
-// range is kBadModel, an input that must be constant and is not is kUnsupported.
+// The view that a converter has of one ONNX node: its inputs as expressions, its attributes with
+// defaults, and ways to make calls. Every reader checks: an attribute of the wrong kind or an axis
+// out of range is kBadModel, an input that must be constant and is not is kUnsupported.
 //
 //   Result<Expr> convert_elu(NodeContext& node) {
 //     return node.call("nn.elu", {node.in(0)}, {{"alpha", TRY(node.real("alpha", 1.0))}});
@@ -38,7 +38,7 @@ class NodeContext : public NodeAttributes {
         data_(data),
         wanted_(wanted) {}
 
-  // The same node with other inputs, for what another operator's converter makes of them.
+  // Returns the same node with other inputs, for another operator's converter.
   NodeContext with_inputs(std::vector<Expr> inputs) const {
     return NodeContext(proto_, opset_, origin_, std::move(inputs), folder_, data_, wanted_);
   }
@@ -57,44 +57,44 @@ class NodeContext : public NodeAttributes {
   bool wants(size_t output) const {  // somebody may read it
     return output < num_outputs() && !proto_.output(static_cast<int>(output)).empty();
   }
-  // That of the first output, which no other node of the model has.
+  // The name of the first output, which no other node of the model has.
   std::string output_name() const { return num_outputs() == 0 ? origin_ : proto_.output(0); }
 
-  // What the numbers of an input are, where its type is narrower than the tensor's; else null. And
-  // what the outputs become.
+  // The narrow type of an input, if its type is narrower than the tensor's, else null; and setters
+  // for those of outputs.
   const NarrowType* narrow(size_t i) const { return i < narrow_.size() ? narrow_[i] : nullptr; }
   void set_narrow(std::vector<const NarrowType*> inputs) { narrow_ = std::move(inputs); }
   void make_narrow(const NarrowType* outputs) { made_narrow_ = outputs; }
   const NarrowType* made_narrow() const { return made_narrow_; }
 
-  // Attributes. As element_type, where it names a narrow type; null where it names another.
+  // Attributes. As element_type, for a narrow type; null if the attribute names another one.
   Result<const NarrowType*> narrow_element_type(std::string_view name) const;
   Result<Tensor> tensor(std::string_view name);
-  // Of that attribute's tensor.
+  // The narrow type of that attribute's tensor.
   const NarrowType* narrow_tensor_type(std::string_view name) const;
 
   // Inputs that must be constant; `what` names them in the error.
   Result<Tensor> constant(size_t i, std::string_view what) const;
   Result<Ints> constant_ints(size_t i, std::string_view what) const;
   Result<std::vector<double>> constant_reals(size_t i, std::string_view what) const;
-  // From the input of that index when it is there, else from the attribute; empty when neither is.
+  // Reads the input of that index if it is given, else the attribute; empty if neither is.
   Result<std::optional<Ints>> ints_from(size_t input, std::string_view attribute) const;
 
-  // Calls, folded where all arguments are constant.
+  // Calls, folded if all arguments are constant.
   Result<Expr> call(std::string_view op, std::vector<Expr> args, Attrs attrs = {});
   Expr item(const Expr& tuple, int64_t index) const;
   Expr constant_of(Tensor value) const { return make_constant(std::move(value), origin_); }
-  // A rank-0 constant of that element type.
+  // Makes a rank-0 constant of that element type.
   Result<Expr> scalar(DType dtype, double value);
   Result<Expr> scalar_like(const Expr& like, double value) {
     return scalar(like->tensor_type().dtype, value);
   }
   Result<Expr> full(DType dtype, const Shape& shape, double value);
-  // These give `data` itself where they change nothing.
+  // These return `data` itself if they change nothing.
   Result<Expr> reshape(const Expr& data, Shape shape);
   Result<Expr> transpose(const Expr& data, const Ints& axes);
   Result<Expr> cast(const Expr& data, DType dtype);
-  // As float32, but float64 as it is.
+  // Casts to float32; float64 stays.
   Result<Expr> widened(const Expr& data) {
     const bool is_double = data->tensor_type().dtype == DType::kFloat64;
     return is_double ? Result<Expr>(data) : cast(data, DType::kFloat32);
@@ -117,11 +117,11 @@ inline const Shape& shape_of(const Expr& expr) { return expr->tensor_type().shap
 inline DType dtype_of(const Expr& expr) { return expr->tensor_type().dtype; }
 inline int64_t rank_of(const Expr& expr) { return static_cast<int64_t>(shape_of(expr).size()); }
 
-// The product of the dimensions from `begin` to before `end`.
+// Returns the product of the dimensions from `begin` to before `end`.
 int64_t product(const Shape& shape, size_t begin, size_t end);
-// Numpy's broadcasting of two shapes.
+// Broadcasts two shapes as numpy does.
 Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
-// A computed shape is held against the limits before anything is made of it.
+// Compares a computed shape with the limits before it is used.
 Status check_computed_shape(const Shape& shape);
 
 }  // namespace collage::frontend

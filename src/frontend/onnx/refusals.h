@@ -9,9 +9,9 @@
 
 namespace collage::frontend {
 
-// kUnsupported with a row for each (the first few), success when there is none. `all`: late nodes
-// of every kind count, not only those that can never be imported. `rows` may be null; it receives
-// all of them.
+// Returns kUnsupported with a row for each node (the first few), success if there is none. `all`:
+// late nodes of every kind count, not only those that can never be imported. `rows` receives all of
+// them; it may be null.
 Status refusal_of(const std::vector<LateNode>& nodes, bool all,
                   std::vector<UnsupportedNode>* rows = nullptr);
 

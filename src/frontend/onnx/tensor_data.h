@@ -1,5 +1,5 @@
-// TensorProto to Tensor. Sizes are checked without touching the data first, so that a model with
-// one bad weight is refused before anything is allocated; then each tensor is taken when it is
+// Converts TensorProto to Tensor. Sizes are checked first without reading data, so that a model
+// with one bad weight is refused before anything is allocated; each tensor is taken when it is
 // needed, and inline data leaves the message as it is converted.
 #pragma once
 
@@ -15,21 +15,21 @@ namespace collage::frontend {
 
 // kUnsupported for element types that have no DType (strings, complex, narrow ones).
 Result<DType> dtype_from_onnx(int32_t data_type);
-// The same, and of narrow types (narrow_types.h) what their tensors have.
+// Does the same, with the carrier of narrow types (narrow_types.h).
 Result<DType> carrier_from_onnx(int32_t data_type);
 std::string onnx_type_name(int32_t data_type);  // "FLOAT", "STRING", "type 99"
 
 class TensorData {
  public:
-  // Of a model in that folder; `roots` as in ImportOptions.
+  // For a model in that folder; `roots` as in ImportOptions.
   explicit TensorData(std::filesystem::path folder, std::vector<std::filesystem::path> roots = {})
       : external_(std::move(folder), std::move(roots)) {}
 
-  // Shape and element type are fine and the data is there in full length. Gives the bytes it takes.
+  // Checks shape and element type, and that the data exists in full length. Returns its bytes.
   Result<uint64_t> check(const ::onnx::TensorProto& tensor);
-  // The tensor; inline data is removed from the message.
+  // Returns the tensor and removes inline data from the message.
   Result<Tensor> take(::onnx::TensorProto& tensor);
-  // What another file holds of it goes into the message.
+  // Copies the tensor's external data into the message.
   Status move_inline(::onnx::TensorProto& tensor);
 
  private:

@@ -27,7 +27,7 @@ inline OpArg arg(DType dtype, Shape shape, ValueRange range) {
   return {{std::move(shape), dtype}, false, range};
 }
 inline OpArg boolean(Shape shape) { return {{std::move(shape), DType::kBool}, false, {}}; }
-// Indices into an axis of that extent, negative ones included.
+// Random indices into an axis of that extent, negative ones included.
 inline OpArg indices(Shape shape, int64_t extent, DType dtype = DType::kInt64) {
   return {{std::move(shape), dtype},
           false,

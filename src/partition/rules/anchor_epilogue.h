@@ -1,8 +1,8 @@
 // AnchorEpiloguePartitionRule: an anchor pattern followed by a chain of operator calls, each the
 // only user of the one before, that a predicate accepts one by one. The anchor alone and every
-// prefix of the chain are candidates; where more than `max_steps` calls would be accepted, the
-// longest is marked as truncated (0 steps: the anchor alone, by design). Says what takes a pattern
-// for each length otherwise:
+// prefix of the chain are candidates; if more than `max_steps` calls would be accepted, the longest
+// is marked as truncated (0 steps: the anchor alone, by design). It replaces a pattern for each
+// length:
 //
 //   AnchorEpiloguePartitionRule("onednn.conv", is_op("nn.conv2d")(wildcard(), is_constant()), {},
 //                               [](const EpilogueStep& step) { return step.call.op->name == …; })
@@ -20,7 +20,7 @@ struct EpilogueStep {
   std::span<const CallNode* const> before;  // the chain so far, without the anchor
   const CallNode& call;                     // the call that would follow
   size_t data_arg;                          // which of its arguments is the chain's value
-  // Its other argument, or null when it has one argument or more than two.
+  // Returns its other argument, or null if it has one argument or more than two.
   const Expr& other() const {
     static const Expr kNull;
     return call.args.size() == 2 ? call.args[1 - data_arg] : kNull;

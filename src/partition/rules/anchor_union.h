@@ -8,12 +8,12 @@
 //     conv   conv       ->      [conv | conv]
 //      |       |                   |     |
 //
-//   Vertical: one after the other, where a predicate says that the pair is worth it: a convolution
-//   and the depthwise one that follows, two products in a row.
+//   Vertical: one after the other, if a predicate accepts the pair: a convolution and the depthwise
+//   one that follows, two products in a row.
 //
 //     conv -> relu -> depthwise     ->     [conv -> relu -> depthwise]
 //
-// Both give the joined candidates alone; a union with the inner rule keeps the parts. For each
+// Both return the joined candidates alone; a union with the inner rule keeps the parts. For each
 // anchor only its smallest and its largest candidate are joined, or one alone, so results stay in
 // proportion to anchors.
 #pragma once
@@ -24,20 +24,20 @@
 
 namespace collage {
 
-// Whether an anchor may share a kernel with another one: with that which follows it (`b`), or with
-// a sibling.
+// Returns whether an anchor may share a kernel with the one that follows it (`b`), or with a
+// sibling.
 using AnchorPair = std::function<bool(const CallNode& a, const CallNode& b)>;
 
 class HorizontalPartitionRule : public PartitionRule {
  public:
   struct Options {
     size_t max_siblings = 8;  // further ones stay alone; those joined are marked as truncated
-    // Who is a sibling of whom, beside calls of one operator with one first argument. An
+    // Which anchors are siblings, beside being calls of one operator with one first argument. An
     // equivalence; null: all are.
     AnchorPair accepts = nullptr;
-    // One candidate for all siblings, each with the largest of its own that reads nothing else than
-    // what they share. Otherwise all of them and each with the next become candidates, the smallest
-    // of each and the largest.
+    // True: one candidate for all siblings, each with the largest of its own that reads nothing
+    // else than what they share. False: all of them and each with the next become candidates, the
+    // smallest of each and the largest.
     bool all_or_none = false;
   };
 
@@ -60,7 +60,7 @@ class HorizontalPartitionRule : public PartitionRule {
   Options options_;
 };
 
-// A convolution before one with groups, and products before products.
+// Accepts a convolution before one with groups, and products before products.
 bool is_stacked_pair(const CallNode& up, const CallNode& down);
 
 class VerticalPartitionRule : public PartitionRule {

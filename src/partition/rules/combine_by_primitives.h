@@ -1,6 +1,6 @@
-// CombineByPrimitivesPartitionRule: grows the candidates of another rule by joining neighbours,
-// where a row of a table allows the kinds to meet. Every combination within the limits is a
-// candidate, those of the inner rule included; the search chooses.
+// CombineByPrimitivesPartitionRule: grows the candidates of another rule by joining neighbours, if
+// a row of a table allows the kinds to meet. Every combination within the limits is a candidate,
+// those of the inner rule included; the search chooses.
 //
 // A candidate grows
 //   downwards  from its exit to the nearest node that all paths from there go through, with
@@ -8,8 +8,8 @@
 //   upwards    over the one producer of one of its inputs, when nothing else uses that value.
 // On the way it passes views, tuples and projections. Growth is by neighbour lists, one base
 // candidate at a time, so the work is about linear in the number of results, which the limits keep
-// to a small multiple of the number of nodes. What would have grown further but for them is marked
-// as truncated.
+// to a small multiple of the number of nodes. Candidates that limits stopped are marked as
+// truncated.
 #pragma once
 
 #include "partition/rules/rule.h"
@@ -30,8 +30,8 @@ struct CombineConfig {
   size_t max_call_depth = 0;  // the same, views counted; 0: no limit
   size_t max_ops = 8;         // kernel calls in all
   size_t max_per_exit = 16;   // candidates with one exit node, smaller ones first
-  // Whether the largest candidates are given too. They are grown without the limits above up to
-  // kMaxRegion operators each, or, where `strict`, within the limits of depth and operators.
+  // Whether the largest candidates are returned too. They are grown without the limits above up to
+  // kMaxRegion operators each, or, with `strict`, within the limits of depth and operators.
   bool maximal = true;
   bool strict = false;
   static constexpr size_t kMaxRegion = 64;

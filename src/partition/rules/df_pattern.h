@@ -1,5 +1,5 @@
-// DFPatternPartitionRule: a candidate for every sub-graph that a pattern and a predicate accept.
-// The foundation of pattern-based backends.
+// DFPatternPartitionRule: a candidate for every sub-graph that a pattern and a predicate accept,
+// for pattern-based backends.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,8 @@ using MatchPredicate = std::function<bool(const Match&)>;
 
 class DFPatternPartitionRule : public PartitionRule {
  public:
-  // Without a predicate everything that matches is taken. Matches that are invalid (not convex, or
-  // outside `config`) are dropped: with the default, an inner value used elsewhere is a second
-  // exit.
+  // Without a predicate every match is taken. Matches that are invalid (not convex, or outside
+  // `config`) are dropped: with the default, an inner value used elsewhere is a second exit.
   DFPatternPartitionRule(std::string name, DFPattern pattern, MatchPredicate predicate = {},
                          SubGraphConfig config = {})
       : PartitionRule(std::move(name)),

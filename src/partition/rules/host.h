@@ -1,5 +1,5 @@
-// HostPartitionRule: what the host of last resort takes: every call that needs a kernel, alone,
-// whether of an operator or of a function already marked Primitive.
+// HostPartitionRule: every call that needs a kernel, alone, whether of an operator or of a function
+// already marked Primitive, for the fallback backend.
 #pragma once
 
 #include "partition/rules/rule.h"

@@ -1,9 +1,9 @@
-// MaxCoalescePartitionRule: joins touching candidates of another rule greedily into the largest
-// valid regions: what a backend's own partitioner would take. The regions are disjoint, and
-// together hold every candidate that does not overlap a larger one.
+// MaxCoalescePartitionRule: joins touching candidates of another rule greedily into maximal
+// regions, as a backend's own partitioner would. The regions are disjoint, and together hold every
+// candidate that does not overlap a larger one.
 //
-// Tuples and projections between joined candidates are taken along; so are views, but not at a
-// region's boundary, where the host passes them for nothing.
+// Regions include tuples and projections between joined candidates, and views except at a region's
+// boundary, where the host passes them for nothing.
 #pragma once
 
 #include "partition/rules/rule.h"

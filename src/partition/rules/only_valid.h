@@ -1,5 +1,5 @@
-// OnlyValidPartitionRule: the candidates of another rule that are valid within some limits. Those
-// inside one that goes beyond the limits are marked as truncated.
+// OnlyValidPartitionRule: the candidates of another rule that are valid within some limits. A
+// candidate inside one that exceeds the limits is marked as truncated.
 #pragma once
 
 #include "partition/rules/rule.h"

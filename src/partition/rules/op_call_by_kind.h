@@ -1,5 +1,5 @@
 // OpCallByKindPartitionRule: a candidate for every call of an operator whose fusion kind is at most
-// `max_kind`. The foundation of generic fusion.
+// `max_kind`, for generic fusion.
 #pragma once
 
 #include "partition/fusion_kind.h"

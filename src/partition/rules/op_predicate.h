@@ -1,5 +1,5 @@
 // OpPredicatePartitionRule: a candidate for every operator call that a predicate accepts, alone
-// (with the tuples it takes). The foundation of whole-sub-graph backends.
+// (with the tuples it takes), for whole-sub-graph backends.
 #pragma once
 
 #include <functional>

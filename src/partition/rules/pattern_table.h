@@ -15,7 +15,8 @@ struct PatternRow {
   SubGraphConfig config = {};
 };
 
-// The union of one composite rule per row, then `more` (rules such as AnchorEpilogue, unlabelled).
+// Returns the union of one composite rule per row, then `more` (rules such as AnchorEpilogue,
+// unlabelled).
 PartitionRulePtr make_pattern_rule(std::string name, std::vector<PatternRow> rows,
                                    std::vector<PartitionRulePtr> more = {});
 

@@ -1,12 +1,11 @@
-// PartitionRule: finds sub-graphs that may become kernels. Base rules look at the dataflow graph;
+// PartitionRule: finds sub-graphs that may become kernels. Base rules inspect the dataflow graph;
 // combinators make larger candidates from those of other rules. Results may overlap; the search
 // chooses. Rules are immutable and may be shared.
 //
-// A rule gives sub-graphs that are valid for its documented limits, each inside set once, in
-// ascending order of the highest node inside; where it would go on but for a limit of depth, size
-// or number, what it stopped at is marked (CandidatePartition::truncated), since the cheapest cover
-// may be better with what it did not give. Every tuple that a call inside takes is inside too,
-// so that only tensors flow in.
+// A rule returns sub-graphs that are valid within its documented limits, each inside set once, in
+// ascending order of the highest node inside. A candidate that a limit of depth, size or number
+// stopped is marked (CandidatePartition::truncated), since the cheapest cover may need a larger
+// one. Every tuple that a call inside takes is inside too, so that only tensors flow in.
 #pragma once
 
 #include <memory>
@@ -31,13 +30,13 @@ class PartitionRule {
 
 using PartitionRulePtr = std::shared_ptr<const PartitionRule>;
 
-// The candidates of a spec's rule.
+// Returns the candidates of a spec's rule.
 inline std::vector<CandidatePartition> all_candidates(
     const DataflowGraph& graph, const std::shared_ptr<const PartitionSpec>& spec) {
   return spec->rule->all_candidates(graph, spec);
 }
 
-// `inside` with the tuples that its calls take.
+// Returns `inside` with the tuples that its calls take.
 IndexSet with_tuple_arguments(const DataflowGraph& graph, IndexSet inside);
 
 }  // namespace collage

@@ -1,4 +1,4 @@
-// UnionPartitionRule: the candidates of all its rules. Where two rules give the same nodes, the
+// UnionPartitionRule: the candidates of all its rules. If two rules return the same nodes, the
 // earlier one's candidate stays.
 #pragma once
 

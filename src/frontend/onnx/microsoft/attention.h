@@ -1,5 +1,5 @@
-// What the attention operators of com.microsoft share: masks of integers, causality, caches of
-// cosines and sines, and what is refused.
+// Common parts of the attention operators of com.microsoft: masks of integers, causality, caches of
+// cosines and sines, and refusals.
 #pragma once
 
 #include "frontend/onnx/operators/attention_parts.h"
@@ -16,39 +16,39 @@ struct Heads {
   int64_t num_keys() const { return shape_of(keys)[2]; }
 };
 
-// An integer mask as something to add to scores, `filter` where keys are hidden; null where it
-// hides nothing. Its shape says what it holds: (batch, keys) or (batch, queries, keys), 0 for
-// hidden keys; (batch) the number of keys; (2·batch) their ends, then their beginnings.
+// Returns an integer mask as an addend of scores, `filter` for hidden keys; null if it hides
+// nothing. Its shape defines its meaning: (batch, keys) or (batch, queries, keys), 0 for hidden
+// keys; (batch) the number of keys; (2·batch) their ends, then their beginnings.
 Result<Expr> integer_mask(NodeContext& node, const Expr& mask, const Heads& heads, double filter);
 
-// A bias with 1 or all of the batches and heads for every query and key.
+// Checks a bias with 1 or all of the batches and heads for every query and key.
 Status check_attention_bias(const Expr& bias, const Heads& heads);
 
-// a + b, where either may be null.
+// Returns a + b, where either may be null.
 Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b);
 
-// Attribute "scale", or the usual one where it is 0 or absent.
+// Reads the attribute "scale"; 0 or none means the usual one.
 Result<double> read_scale(NodeContext& node, const Heads& heads);
 
-// Which keys a query sees, of as many positions: those up to its own, `window` of them (0: all).
+// The keys that a query sees, of as many positions: those up to its own, `window` of them (0: all).
 struct Causality {
   bool causal = false;
   int64_t window = 0;
 };
 
-// softmax(cap(scale · q · kᵀ) + mask) · v as (batch, length, heads·size). The mask may be null, the
-// cap 0 for none.
+// Returns softmax(cap(scale · q · kᵀ) + mask) · v as (batch, length, heads·size). The mask may be
+// null; the cap is 0 for none.
 Result<Expr> attend(NodeContext& node, const Heads& heads, Expr mask, Causality causality,
                     double scale, double cap = 0);
 
-// `length` rows of a cache (positions, size / 2) from position `first`, one integer, on, as
-// (1, length, size / 2).
+// Returns `length` rows of a cache (positions, size / 2) from position `first`, one integer, as (1,
+// length, size / 2).
 Result<Expr> cache_rows_from(NodeContext& node, const Expr& cache, const Expr& first,
                              int64_t length);
-// A dimension of 1 in the place of heads.
+// Inserts a dimension of 1 in the place of heads.
 Result<Expr> beside_heads(NodeContext& node, const Expr& factors, size_t axis);
 
-// Refuses an input that is there and holds anything.
+// Refuses an input that is given and not empty.
 Status refuse_input(const NodeContext& node, size_t input, const char* what);
 
 }  // namespace collage::frontend

@@ -1,32 +1,33 @@
-// What the attention operators of both domains are made of: heads, positions, rotation, scores.
-// Queries, keys and values are (batch, heads, length, size).
+// Parts of the attention operators of both domains: heads, positions, rotation, scores. Queries,
+// keys and values are (batch, heads, length, size).
 #pragma once
 
 #include "frontend/onnx/node_context.h"
 
 namespace collage::frontend {
 
-// (batch, length, heads·size) to (batch, heads, length, size). `name` is that of `heads` in errors.
+// Reshapes (batch, length, heads·size) to (batch, heads, length, size). `name` is that of `heads`
+// in errors.
 Result<Expr> split_heads(NodeContext& node, const Expr& data, int64_t heads, const char* name);
 Result<Expr> merge_heads(NodeContext& node, const Expr& data);
-// Each head of keys or values serves as many heads of queries.
+// Repeats each head of keys or values for as many heads of queries.
 Result<Expr> share_heads(NodeContext& node, const Expr& data, int64_t heads);
 
-// first, first + 1 …, `count` of them, int64, in that shape.
+// Returns first, first + 1 …, `count` of them, int64, in that shape.
 Result<Expr> positions(NodeContext& node, int64_t count, int64_t first, Shape shape);
 
-// 0 where `allowed` is true and `blocked` elsewhere, to be added to scores.
+// Returns 0 where `allowed` is true and `blocked` elsewhere, to be added to scores.
 Result<Expr> additive_mask(NodeContext& node, const Expr& allowed, DType dtype, double blocked);
 
-// cap · tanh(scores / cap)
+// Returns cap · tanh(scores / cap).
 Result<Expr> capped(NodeContext& node, const Expr& scores, double cap);
 
-// 1 / sqrt(size)
+// Returns 1 / sqrt(size).
 double usual_scale(int64_t size);
 
-// Rotary embedding of the first elements of the last axis, twice as many as cosines: with x1 and x2
-// their halves, or their even and odd elements where they are interleaved, cos·x1 - sin·x2 and
-// sin·x1 + cos·x2 take their places. Cosines and sines broadcast to x1.
+// Applies rotary embedding to the first elements of the last axis, twice as many as cosines. With
+// x1 and x2 their halves, or their even and odd elements if interleaved, the results are cos·x1 -
+// sin·x2 and sin·x1 + cos·x2. Cosines and sines broadcast to x1.
 Result<Expr> rotate(NodeContext& node, const Expr& data, const Expr& cosines, const Expr& sines,
                     bool interleaved);
 

@@ -1,6 +1,6 @@
-// The tables of ONNX operators, one for each domain we know: how many inputs a node may have, and
-// the function that turns it into calls. One file a family adds its rows; an operator that is not
-// in the table of its domain is unsupported.
+// The tables of ONNX operators, one for each known domain: how many inputs a node may have, and the
+// function that turns it into calls. One file a family adds its rows; an operator that is not in
+// the table of its domain is unsupported.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace collage::frontend {
 
-// One expression an output; fewer than the node has when trailing ones are not supported, null for
+// One expression an output; fewer than the node has if trailing ones are not supported, null for
 // one that is not.
 using Outputs = std::vector<Expr>;
 using Converter = std::function<Result<Outputs>(NodeContext&)>;
@@ -25,16 +25,16 @@ struct ConverterRow {
   Converter convert;
 };
 
-// Null when there is none. The domain as the node names it: "" or "ai.onnx", another of ONNX's
-// own, "com.microsoft", whose operators ONNX Runtime's optimisers leave in the models that they
-// save, or any of whose operators the user defined some.
+// Returns null if there is none. `domain` is as the node names it: "" or "ai.onnx", another domain
+// of ONNX, "com.microsoft", whose operators ONNX Runtime's optimisers leave in saved models, or a
+// domain with operators that the user defined.
 const ConverterRow* find_converter(const std::string& domain, const std::string& op);
-// That of an operator which the user defined; null when there is none.
+// Returns the converter of a user's operator; null if there is none.
 const ConverterRow* find_defined_converter(const std::string& domain, const std::string& op);
-// Why an operator of these domains is left out, for the message; empty when it is unknown.
+// Returns why an operator of these domains is left out, for the message; empty if it is unknown.
 std::string_view reason_left_out(const std::string& domain, const std::string& op);
 
-// For the many operators with one output.
+// Wraps a converter of one output.
 inline Converter single(std::function<Result<Expr>(NodeContext&)> convert) {
   return [convert = std::move(convert)](NodeContext& node) -> Result<Outputs> {
     Expr result = TRY(convert(node));
@@ -70,12 +70,12 @@ ConverterRows shape_converters();
 ConverterRows signal_converters();
 ConverterRows unpool_converters();
 
-// Of the domains ai.onnx.ml, ai.onnx.preview and ai.onnx.preview.training.
+// Rows of the domains ai.onnx.ml, ai.onnx.preview and ai.onnx.preview.training.
 ConverterRows feature_converters();
 ConverterRows preview_converters();
 ConverterRows training_converters();
 
-// Of the domain com.microsoft.
+// Rows of the domain com.microsoft.
 ConverterRows microsoft_activation_converters();
 ConverterRows microsoft_attention_converters();
 ConverterRows microsoft_fused_converters();

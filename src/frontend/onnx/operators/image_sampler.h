@@ -1,9 +1,8 @@
-// Reading an image at places between its pixels, as calls: what GridSample and DeformConv share.
-// Coordinates are in pixels, 0 the centre of the first; images are flattened, (batch, channels,
-// pixels), and coordinates (batch, 1, places), one tensor for each dimension of the image. Any
-// coordinate is allowed: NaN lies outside of an image with zeros beyond it, else it gives NaN, or
-// with kNearest the first pixel; what is infinite in pixels is as far out, and no number after
-// reflection.
+// Reads an image at places between its pixels, as calls, for GridSample and DeformConv. Coordinates
+// are in pixels, 0 the centre of the first; images are flattened, (batch, channels, pixels), and
+// coordinates (batch, 1, places), one tensor for each dimension of the image. Any coordinate is
+// allowed: NaN lies outside of an image with zeros beyond it, else it gives NaN, or with kNearest
+// the first pixel; an infinite coordinate is as far out, and no number after reflection.
 //
 //   ImageSampler sampler(node, {Sampling::kLinear, Beyond::kZeros, true}, {height, width});
 //   Expr values = TRY(sampler.read(image, {y, x}));  // (batch, channels, places)
@@ -21,7 +20,7 @@ enum class Beyond { kZeros, kBorder, kReflection };  // what is read outside of 
 struct SamplingMode {
   Sampling sampling = Sampling::kLinear;
   Beyond beyond = Beyond::kZeros;
-  // Mirrors stand at the centres of the outermost pixels, not at their edges.
+  // Reflects at the centres of the outermost pixels, not at their edges.
   bool align_corners = false;
 };
 
@@ -34,7 +33,7 @@ class ImageSampler {
   Result<Expr> read(const Expr& image, const std::vector<Expr>& coordinates);
 
  private:
-  // What one tap of an axis reads, and with which weight.
+  // What one tap of an axis reads, and its weight.
   struct Tap {
     Expr index;   // within the image
     Expr weight;  // null for 1

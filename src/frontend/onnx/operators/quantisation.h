@@ -1,6 +1,6 @@
 // Quantised tensors of ONNX, integers with a scale and a zero point as further inputs, in terms of
 // qnn.quantize and qnn.dequantize. Operators on integers become the operator on real numbers
-// between the two; passes bring those that backends know back to integers.
+// between the two; passes convert those that backends support back to integers.
 #pragma once
 
 #include <optional>
@@ -21,32 +21,32 @@ struct QuantisationParameters {
 Result<QuantisationParameters> quantisation_parameters(NodeContext& node, size_t scale,
                                                        size_t zero_point);
 
-// The zero point, where there is one, has the type of the integers.
+// Checks that the zero point, if there is one, has the type of the integers.
 Status check_zero_point(NodeContext& node, size_t zero_point, DType integers);
 
-// The real numbers, float32. Scales of more than one value lie along `axis`; without one there must
-// be a scale of the whole tensor.
+// Returns the real numbers, float32. Scales of more than one value lie along `axis`; without an
+// axis there must be one scale.
 Result<Expr> dequantised(NodeContext& node, const QuantisedInput& input,
                          std::optional<int64_t> axis = std::nullopt);
-// Real numbers, of any type, as integers of type `to`.
+// Quantises real numbers, of any type, to integers of type `to`.
 Result<Expr> quantised(NodeContext& node, const Expr& real, const QuantisationParameters& by,
                        DType to, int64_t axis = -1);
-// The same by the node's inputs, a scale of the whole tensor; of the zero point's type, or of
-// `fallback` where there is none.
+// Quantises by the node's inputs, with one scale; to the zero point's type, or `fallback` without
+// one.
 Result<Expr> quantised(NodeContext& node, const Expr& real, size_t scale, size_t zero_point,
                        DType fallback);
 
-// A bias of int32 under a product whose operands have these scales.
+// Dequantises a bias of int32 under a product whose operands have these scales.
 Result<Expr> dequantised_bias(NodeContext& node, const Expr& bias, const Expr& scale_a,
                               const Expr& scale_b, double factor, int64_t axis);
 
-// Scale, zero point and integers of uint8 for real numbers, from their own range.
+// Scale, zero point and integers of uint8 of real numbers, from their own range.
 struct DynamicallyQuantised {
   Expr data, scale, zero_point;  // of uint8, float32, int32
 };
 Result<DynamicallyQuantised> dynamically_quantised(NodeContext& node, const Expr& real);
 
-// What the standard operator of that name makes of these inputs, with the node's attributes.
+// Converts as the standard operator of that name on these inputs, with the node's attributes.
 Result<Expr> as_standard(NodeContext& node, const char* op, std::vector<Expr> inputs);
 
 }  // namespace collage::frontend

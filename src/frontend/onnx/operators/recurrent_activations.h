@@ -1,5 +1,4 @@
-// The activation functions of RNN, GRU and LSTM, by the names that ONNX gives them, with the
-// parameters that some have.
+// The activation functions of RNN, GRU and LSTM, by their ONNX names, with parameters.
 #pragma once
 
 #include <string>
@@ -14,9 +13,9 @@ struct RecurrentActivation {
   double alpha = 0, beta = 0;
 };
 
-// Attributes "activations", `fallback` for each direction where there are none, and
-// "activation_alpha" and "activation_beta", whose values go in turn to those that have such a
-// parameter. All of the first direction, then all of the second.
+// Reads the attributes "activations" (`fallback` for each direction without it), "activation_alpha"
+// and "activation_beta", whose values go in turn to the functions that have such a parameter. All
+// of the first direction, then all of the second.
 Result<std::vector<RecurrentActivation>> read_activations(const NodeContext& node,
                                                           const std::vector<std::string>& fallback,
                                                           int64_t directions);

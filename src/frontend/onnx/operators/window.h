@@ -1,5 +1,5 @@
-// The sliding windows of convolutions and pools: attributes read, defaults filled in, checked, and
-// automatic padding turned into numbers.
+// The sliding windows of convolutions and pools: attributes with defaults, checked, and automatic
+// padding turned into numbers.
 #pragma once
 
 #include <string>
@@ -14,12 +14,13 @@ struct Window {
   std::string auto_pad;
 
   size_t rank() const { return kernel.size(); }
-  // What the kernel spans with its dilation.
+  // The extent of the kernel with its dilation.
   int64_t span(size_t dim) const { return (kernel[dim] - 1) * dilations[dim] + 1; }
 };
 
-// For data of shape (N, C, spatial…). `kernel` is the default where the node has no kernel_shape
-// (empty: it must have one). Padding for SAME_* is computed for a window that slides over the data.
+// For data of shape (N, C, spatial…). `kernel` is the default for a node without kernel_shape
+// (empty: the attribute is required). Padding for SAME_* is computed for a window that slides over
+// the data.
 Result<Window> read_window(const NodeContext& node, const Shape& data, const Ints& kernel);
 
 // "nn.conv" and 2 give "nn.conv2d"; unsupported beyond 3 dimensions.

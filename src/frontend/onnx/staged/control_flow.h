@@ -9,13 +9,13 @@
 
 namespace collage::frontend {
 
-// If, Loop or Scan of the standard operators.
+// Returns whether it is If, Loop or Scan of the standard operators.
 bool is_control_flow(const ::onnx::NodeProto& node);
 
 // Imports it, or adds it to the importer's late nodes.
 Status import_control_flow(GraphImporter& importer, const FlatNode& node);
 
-// The one value of a condition or trip count.
+// Returns the one value of a condition or trip count.
 Result<int64_t> scalar_value(const Tensor& tensor, std::string_view what);
 
 }  // namespace collage::frontend

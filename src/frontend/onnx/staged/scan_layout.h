@@ -1,5 +1,5 @@
-// How a Scan node's tensors are cut and joined: which of its inputs are carried from step to step
-// and which are scanned, along which axes and in which direction.
+// The tensors of a Scan node: which inputs are carried from step to step and which are scanned,
+// along which axes and in which direction.
 #pragma once
 
 #include <collage/tensor.h>
@@ -16,13 +16,13 @@ inline constexpr int64_t kScanWithoutBatch = 9;  // the operator set since which
 struct ScanLayout {
   size_t carried = 0, scanned = 0, stacked = 0;  // states; scanned inputs; stacked outputs
 
-  // kBadModel where node and body do not fit each other.
+  // kBadModel: node and body do not fit each other.
   static Result<ScanLayout> of(const ::onnx::NodeProto& node, const ::onnx::GraphProto& body);
 
-  // The number of steps, which all scanned inputs (by their shapes) agree on.
+  // Returns the number of steps, which all scanned inputs (by their shapes) must share.
   Result<int64_t> length(const std::vector<Shape>& shapes) const;
   Result<int64_t> input_axis(size_t scanned_input, const Shape& shape) const;
-  // Which slice of a scanned input a step reads.
+  // Returns which slice of a scanned input a step reads.
   int64_t position(size_t scanned_input, int64_t step, int64_t length) const {
     return input_backwards_[scanned_input] != 0 ? length - 1 - step : step;
   }

@@ -1,7 +1,6 @@
-// A model imported in stages, for models whose shapes are not all known before they run. A stage is
-// what can be imported from the shapes of the tensors that exist; the model is run that far, by
-// whoever compiled the stage, and what could not be imported (the late nodes) has more to go by
-// then:
+// Imports a model in stages, for models whose shapes are not all known before they run. A stage is
+// the part that can be imported from the shapes of the tensors that exist; after the caller ran it,
+// more of the remaining (late) nodes can be imported:
 //
 //   RemainingGraph rest = model->whole();
 //   ImportedStage stage = TRY(model->import(rest, tensors));   // tensors: the model's inputs
@@ -52,13 +51,13 @@ struct ImportedStage {
 };
 
 struct StagedModelOptions {
-  // What the file would hold, where there is none: an artifact holds it (dynamic/saved_stages.h).
+  // The file's content, if an artifact holds it (dynamic/saved_stages.h).
   std::string_view content;
   std::shared_ptr<const void> owner;              // of `content`
   uint64_t max_bytes = 0;                         // as in ImportOptions
   TensorsByName constants;                        // inputs fixed to a value
   std::vector<std::filesystem::path> data_roots;  // as in ImportOptions
-  // Nodes that the host runs, although there may be a converter.
+  // Nodes that the host runs even if there is a converter.
   std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
 };
 
@@ -74,20 +73,19 @@ class StagedModel {
     return options_.runs_on_host != nullptr && options_.runs_on_host(node);
   }
 
-  // What `rest` computes as far as `tensors` tell: shapes of all, contents of those by value.
-  // kUnsupported for nodes that cannot be imported whatever is known, all of them listed.
+  // Imports what `rest` computes as far as `tensors` tell: shapes of all, contents of those by
+  // value. kUnsupported: nodes can never be imported; the message lists all.
   Result<ImportedStage> import(const RemainingGraph& rest, const TensorsByName& tensors);
-  // The graph inside an attribute of a node; its initializers are constants of it.
+  // Returns the graph inside an attribute of a node; its initializers are its constants.
   Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
                                       std::vector<std::string>& inputs);
   bool has_initializer(const std::string& name) const { return names_.count(name) != 0; }
-  // kBadModel where it was forgotten and the file has changed since.
+  // kBadModel: it was released and the file has changed since.
   Result<Tensor> initializer(const std::string& name);
-  // The model as one file of ONNX, external data included. kBadModel as above; kUnsupported where
-  // that is larger than such a file may be.
+  // Returns the model as one file of ONNX, external data included. kBadModel as above;
+  // kUnsupported: it is larger than such a file may be.
   Result<std::string> content();
-  // Gives the memory of initializers back; they are read again when somebody asks. What was made of
-  // them stays.
+  // Releases the memory of initializers; a later use reads them again. Constants made of them stay.
   void forget_initializers();
 
  private:
@@ -97,7 +95,7 @@ class StagedModel {
         data_(file_.parent_path(), options_.data_roots) {}
   Status read();
   Result<std::unique_ptr<::onnx::ModelProto>> read_message() const;
-  // … again, for what was forgotten.
+  // Reads the message again, for released initializers.
   Result<std::unique_ptr<::onnx::ModelProto>> read_message_again() const;
   Status changed() const;
   Status read_initializers(::onnx::GraphProto& graph);
