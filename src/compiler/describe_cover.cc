@@ -38,8 +38,8 @@ std::vector<Alternative> alternatives_of(const CoverKernel& chosen, const Rivals
     const CostedCandidate& candidate = candidates[c];
     if (candidate.costs == nullptr) continue;
     if (!candidate.costs->refusal.empty())
-      result.push_back(
-          {candidate.costs->target, "", Invalid{candidate.costs->refusal, candidate.costs->death}});
+      result.push_back({candidate.costs->target, "",
+                        Invalid{candidate.costs->refusal, candidate.costs->failure}});
     for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
       if (c == chosen.candidate && v == chosen.variant) continue;
       const MeasuredVariant& row = candidate.costs->variants[v];
@@ -151,7 +151,7 @@ void report_graph(const DataflowGraph& graph, const std::vector<CostedCandidate>
     const IndexSet& inside = candidate.partition.sub_graph.inside();
     ReportedCandidate considered{target_name(candidate), "", inside.elements(), Unknown{}};
     if (!candidate.costs->refusal.empty()) {
-      considered.cost = Invalid{candidate.costs->refusal, candidate.costs->death};
+      considered.cost = Invalid{candidate.costs->refusal, candidate.costs->failure};
       const Expr& last = graph.node(inside.last()).expr;
       report.rejections.push_back(
           {last->origin().empty() ? candidate.partition.sub_graph.ops_label(graph) : last->origin(),

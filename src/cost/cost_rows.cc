@@ -53,7 +53,8 @@ void MeasuredCosts::put_costs(const std::string& kind, const std::string& text,
 }
 
 bool MeasuredCosts::may_end(const Invalid& invalid) const {
-  return invalid.death == Death::kSilence && invalid.waited < options_.limits.silence_seconds;
+  return invalid.failure == WorkerFailure::kTimeout &&
+         invalid.waited < options_.limits.silence_seconds;
 }
 
 std::optional<TargetCosts> MeasuredCosts::find_costs(const std::string& kind,

@@ -23,7 +23,7 @@ TargetCosts refused(const std::string& target, const Status& why) {
   TargetCosts entry;
   entry.target = target;
   entry.refusal = why.to_string();
-  entry.death = fault_of(why).death;
+  entry.failure = fault_of(why).failure;
   log::info("{}: {}", target, entry.refusal);
   return entry;
 }
@@ -74,7 +74,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::run_worker(MeasureTask task,
 
 void MeasuredCosts::put_in_quarantine(const std::string& text, const std::string& subject,
                                       const Invalid& how) {
-  if (is_of_machine(how.death)) return;
+  if (is_of_machine(how.failure)) return;
   std::string context = CostKeys::quarantine_context(subject.substr(0, subject.find('|')));
   std::string key = CostDatabase::key_of(text, context);
   Quarantine known =
@@ -265,18 +265,18 @@ Result<TargetCosts> MeasuredCosts::offer(const Function& function, const std::st
 }
 
 void MeasuredCosts::count_invalid(const TargetCosts& costs) {
-  const auto count = [&](Death death) {
-    counts_.crashed += death == Death::kCrash;
-    counts_.silent += death == Death::kSilence;
-    counts_.out_of_memory += death == Death::kMemory;
-    counts_.lacking += death == Death::kMachine;
+  const auto count = [&](WorkerFailure failure) {
+    counts_.crashed += failure == WorkerFailure::kCrash;
+    counts_.silent += failure == WorkerFailure::kTimeout;
+    counts_.out_of_memory += failure == WorkerFailure::kMemory;
+    counts_.lacking += failure == WorkerFailure::kMachine;
   };
-  count(costs.death);
+  count(costs.failure);
   for (const MeasuredVariant& row : costs.variants) {
     const auto* invalid = std::get_if<Invalid>(&row.cost);
     if (invalid == nullptr) continue;
     ++counts_.invalid;
-    count(invalid->death);
+    count(invalid->failure);
   }
 }
 
@@ -327,7 +327,7 @@ std::optional<Cost> MeasuredCosts::add_to_row(const KernelQuestion& kernel, cons
     blocks.push_back(blocks_of(*after)[0]);
     *cost = of_blocks(std::move(blocks));
   } else if (const auto* invalid = std::get_if<Invalid>(again);
-             invalid != nullptr && !is_of_machine(invalid->death)) {
+             invalid != nullptr && !is_of_machine(invalid->failure)) {
     *cost = *invalid;
   } else {
     return std::nullopt;

@@ -57,7 +57,7 @@ Result<Quarantine> quarantine_from_json(const json& j) {
   Quarantine result;
   for (const auto& [subject, how] : j.items()) {
     // Builds that did not tell deaths apart wrote the reason alone.
-    result[subject] = how.is_string() ? Invalid{how.get<std::string>(), Death::kCrash}
+    result[subject] = how.is_string() ? Invalid{how.get<std::string>(), WorkerFailure::kCrash}
                                       : TRY(invalid_from_json(how));
   }
   return result;

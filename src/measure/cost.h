@@ -25,11 +25,11 @@ struct Measured {
 struct Unknown {};
 // What ended the trial of a kernel early: a crash of its process or a violation of the protocol, a
 // timeout, a lack of memory, or a lack of another resource of the machine (fault.h).
-enum class Death { kNone, kCrash, kSilence, kMemory, kMachine };
+enum class WorkerFailure { kNone, kCrash, kTimeout, kMemory, kMachine };
 struct Invalid {
   std::string reason;
-  Death death = Death::kNone;
-  double waited = 0;  // seconds, of kSilence: who waits longer may see it end
+  WorkerFailure failure = WorkerFailure::kNone;
+  double waited = 0;  // seconds, of kTimeout: who waits longer may see it end
 };
 using Cost = std::variant<Unknown, Measured, Invalid>;
 

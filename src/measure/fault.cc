@@ -55,7 +55,7 @@ uint32_t lacking_now(bool in_signal) {
 
 Invalid fault_of(const Status& failure) {
   const bool of_machine = failure.code() == ErrorCode::kUnavailable;
-  return {failure.to_string(), of_machine ? Death::kMachine : Death::kNone};
+  return {failure.to_string(), of_machine ? WorkerFailure::kMachine : WorkerFailure::kNone};
 }
 
 Invalid fault_of_exit(int status, uint32_t lacked) {
@@ -64,14 +64,16 @@ Invalid fault_of_exit(int status, uint32_t lacked) {
                           : (lacked & kLacksThreads) != 0 ? "no thread can be started: "
                           : (lacked & kLacksDisk) != 0 ? "the folder of temporary files is full: "
                                                        : "";
-  const Death death = memory ? Death::kMemory : lacked != 0 ? Death::kMachine : Death::kCrash;
+  const WorkerFailure failure = memory        ? WorkerFailure::kMemory
+                                : lacked != 0 ? WorkerFailure::kMachine
+                                              : WorkerFailure::kCrash;
   if (!WIFSIGNALED(status))
     return {fmt::format("{}exited with status {} in the middle of a measurement", why,
                         WEXITSTATUS(status)),
-            death};
+            failure};
   const int signal = WTERMSIG(status);
   return {fmt::format("{}killed by signal {} ({})", why, signal, strsignal(signal)),
-          signal == SIGKILL ? Death::kMemory : death};
+          signal == SIGKILL ? WorkerFailure::kMemory : failure};
 }
 
 }  // namespace collage

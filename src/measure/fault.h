@@ -27,11 +27,13 @@ Invalid fault_of(const Status& failure);
 Invalid fault_of_exit(int status, uint32_t lacked);
 
 // Returns whether it is the machine's.
-inline bool is_of_machine(Death death) {
-  return death == Death::kMemory || death == Death::kMachine;
+inline bool is_of_machine(WorkerFailure failure) {
+  return failure == WorkerFailure::kMemory || failure == WorkerFailure::kMachine;
 }
 // Returns whether a subject that failed so may succeed in another worker, with the machine less
 // busy.
-inline bool may_be_chance(Death death) { return death == Death::kSilence || is_of_machine(death); }
+inline bool may_be_chance(WorkerFailure failure) {
+  return failure == WorkerFailure::kTimeout || is_of_machine(failure);
+}
 
 }  // namespace collage

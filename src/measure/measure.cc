@@ -213,7 +213,7 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
     entry.target = text;
     if (auto it = task.skip.find(text); it != task.skip.end()) {
       entry.refusal = it->second.reason;
-      entry.death = it->second.death;
+      entry.failure = it->second.failure;
       continue;
     }
     Target target = TRY(Target::parse(text));
@@ -230,7 +230,7 @@ Result<std::vector<TargetCosts>> list_variants(const Function& function, const M
     });
     if (!variants) {
       entry.refusal = variants.status().to_string();
-      entry.death = fault_of(variants.status()).death;
+      entry.failure = fault_of(variants.status()).failure;
       continue;
     }
     if (named != request.named.end())

@@ -16,21 +16,22 @@ namespace {
 constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
 constexpr JsonFields::Range kPart{0, 1e30};    // of another number
 
-constexpr std::array<std::pair<Death, const char*>, 4> kDeaths = {{{Death::kCrash, "crash"},
-                                                                   {Death::kSilence, "silence"},
-                                                                   {Death::kMemory, "memory"},
-                                                                   {Death::kMachine, "machine"}}};
+constexpr std::array<std::pair<WorkerFailure, const char*>, 4> kFailures = {
+    {{WorkerFailure::kCrash, "crash"},
+     {WorkerFailure::kTimeout, "silence"},
+     {WorkerFailure::kMemory, "memory"},
+     {WorkerFailure::kMachine, "machine"}}};
 
-const char* death_name(Death death) {
-  for (const auto& [known, name] : kDeaths)
-    if (known == death) return name;
+const char* failure_name(WorkerFailure failure) {
+  for (const auto& [known, name] : kFailures)
+    if (known == failure) return name;
   return "";
 }
 
-Result<Death> death_from(const JsonFields& fields) {
+Result<WorkerFailure> failure_from(const JsonFields& fields) {
   const std::string text = TRY(fields.text("death", ""));
-  if (text.empty()) return Death::kNone;
-  for (const auto& [known, name] : kDeaths)
+  if (text.empty()) return WorkerFailure::kNone;
+  for (const auto& [known, name] : kFailures)
     if (text == name) return known;
   return internal_error("'death' is '{}'", text);
 }
@@ -119,14 +120,14 @@ Result<Variant> variant_from_json(const json& j) {
 
 json to_json(const Invalid& invalid) {
   json result = {{"invalid", invalid.reason}};
-  if (invalid.death != Death::kNone) result["death"] = death_name(invalid.death);
+  if (invalid.failure != WorkerFailure::kNone) result["death"] = failure_name(invalid.failure);
   if (invalid.waited > 0) result["waited"] = invalid.waited;
   return result;
 }
 
 Result<Invalid> invalid_from_json(const json& j) {
   const JsonFields fields(j);
-  return Invalid{TRY(fields.text("invalid")), TRY(death_from(fields)),
+  return Invalid{TRY(fields.text("invalid")), TRY(failure_from(fields)),
                  TRY(fields.number("waited", kSeconds, 0.0))};
 }
 
@@ -198,10 +199,10 @@ Result<CoreState> core_state_from_json(const json& j) {
 
 bool blames_machine(const TargetCosts& costs) {
   // A target that was silent is in quarantine, which knows for how long.
-  return is_of_machine(costs.death) || costs.death == Death::kSilence ||
+  return is_of_machine(costs.failure) || costs.failure == WorkerFailure::kTimeout ||
          std::any_of(costs.variants.begin(), costs.variants.end(), [](const MeasuredVariant& row) {
            const auto* invalid = std::get_if<Invalid>(&row.cost);
-           return invalid != nullptr && is_of_machine(invalid->death);
+           return invalid != nullptr && is_of_machine(invalid->failure);
          });
 }
 
@@ -223,7 +224,7 @@ json to_json(const TargetCosts& costs) {
                           {"usual", to_json(conditions.usual)}};
   if (conditions.disturbed) result["conditions"]["disturbed"] = true;
   if (!costs.refusal.empty()) result["refusal"] = costs.refusal;
-  if (costs.death != Death::kNone) result["death"] = death_name(costs.death);
+  if (costs.failure != WorkerFailure::kNone) result["death"] = failure_name(costs.failure);
   return result;
 }
 
@@ -255,7 +256,7 @@ Result<TargetCosts> target_costs_from_json(const json& j) {
   TargetCosts costs;
   costs.target = TRY(fields.text("target"));
   costs.refusal = TRY(fields.text("refusal", ""));
-  costs.death = TRY(death_from(fields));
+  costs.failure = TRY(failure_from(fields));
   costs.effort = TRY(parse_effort(TRY(fields.text("effort", "default"))));
   costs.seconds = TRY(fields.number("seconds", kSeconds, 0.0));
   if (fields.has("conditions"))
@@ -284,9 +285,8 @@ namespace {
 constexpr std::array<const char*, 4> kRequests = {"time", "list", "try", "convert"};  // by index
 
 json to_json(const FunctionRequest& request) {
-  json result = {{"function", request.text},
-                 {"only_named", request.only_named},
-                 {"named", json::object()}};
+  json result = {
+      {"function", request.text}, {"only_named", request.only_named}, {"named", json::object()}};
   for (const auto& [target, variants] : request.named)
     for (const Variant& variant : variants)
       result["named"][target].push_back(collage::to_json(variant));

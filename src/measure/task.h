@@ -43,9 +43,9 @@ struct MeasuredVariant {
 // What is known of one (function, target): its variants with their costs, or why the backend
 // refused the function.
 struct TargetCosts {
-  std::string target;          // text form
-  std::string refusal;         // not empty: no variants
-  Death death = Death::kNone;  // that made for the refusal
+  std::string target;                            // text form
+  std::string refusal;                           // not empty: no variants
+  WorkerFailure failure = WorkerFailure::kNone;  // that made for the refusal
   std::vector<MeasuredVariant> variants;
   Effort effort = Effort::kDefault;
   double seconds = 0;  // that measuring took, all in all

@@ -51,7 +51,7 @@ std::vector<TargetCosts> refusals(const MeasureTask& task, const Invalid& why) {
     TargetCosts& entry = entries.emplace_back();
     entry.target = target;
     entry.refusal = why.reason;
-    entry.death = why.death;
+    entry.failure = why.failure;
     log::info("{}: {}", target, entry.refusal);
   }
   return entries;
@@ -240,7 +240,7 @@ bool Worker::read_line(std::string& line, Invalid& how) {
       return true;
     }
     if (interrupted() || buffer_.size() > kMaxAnswerLine) {
-      how = {interrupted() ? "interrupted" : "an endless reply", Death::kCrash};
+      how = {interrupted() ? "interrupted" : "an endless reply", WorkerFailure::kCrash};
       stop();
       return false;
     }
@@ -272,7 +272,7 @@ bool Worker::read_line(std::string& line, Invalid& how) {
       pid_ = -1;
       stop();
       how = ended ? fault_of_exit(status, shared_->lacked.load())
-                  : Invalid{"closed the way to its parent", Death::kCrash};
+                  : Invalid{"closed the way to its parent", WorkerFailure::kCrash};
       return false;
     }
     if (uint32_t now = shared_->beats.load(); now != beats) {
@@ -284,11 +284,11 @@ bool Worker::read_line(std::string& line, Invalid& how) {
     silent += own_time.of(passed);
     const double limit = limits_.silence_seconds;
     if (silent > limit) {
-      how = {fmt::format("no sign of life for {:g} s", limit), Death::kSilence, limit};
+      how = {fmt::format("no sign of life for {:g} s", limit), WorkerFailure::kTimeout, limit};
     } else if (waited > kMostTimes * limit) {
       how = {fmt::format("no sign of life for {:g} s, in which it had the processor for {:g} s",
                          waited, silent),
-             Death::kMachine};
+             WorkerFailure::kMachine};
     } else {
       continue;
     }
@@ -325,7 +325,7 @@ Result<Worker::Reply> Worker::exchange(const std::vector<MeasureTask>& tasks) {
       fault = event["fault"].get<std::string>();
     } else if (event.contains("failed")) {
       Result<Invalid> why = invalid_from_json(event["failed"]);
-      if (!why) why = Invalid{"a failure without a reason", Death::kCrash};
+      if (!why) why = Invalid{"a failure without a reason", WorkerFailure::kCrash};
       reply.answers.push_back(refusals(tasks[reply.answers.size()], *why));
       if (reply.answers.size() == tasks.size()) return reply;
     } else if (event.contains("done") && event["done"].is_array()) {
@@ -335,14 +335,14 @@ Result<Worker::Reply> Worker::exchange(const std::vector<MeasureTask>& tasks) {
         if (costs) answer.push_back(std::move(costs).value());
       }
       if (!same_targets(answer, tasks[reply.answers.size()])) {
-        reply.how = {"an answer to another question", Death::kCrash};
+        reply.how = {"an answer to another question", WorkerFailure::kCrash};
         stop();
         break;
       }
       reply.answers.push_back(std::move(answer));
       if (reply.answers.size() == tasks.size()) return reply;
     } else {
-      reply.how = {"a garbled reply", Death::kCrash};
+      reply.how = {"a garbled reply", WorkerFailure::kCrash};
       stop();
       break;
     }
@@ -363,15 +363,15 @@ Result<Worker::Reply> Worker::exchange(const std::vector<MeasureTask>& tasks) {
   return reply;
 }
 
-Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnDeath& on_death) {
+Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnFailure& on_failure) {
   auto record = [&](const std::string& subject, const Invalid& how) {
-    if (on_death) on_death(subject, how);
+    if (on_failure) on_failure(subject, how);
   };
   std::string suspect;            // was running when a worker died while it timed several
   std::set<std::string> retried;  // what may have died by chance
   for (int attempt = 0; attempt <= kMaxRestarts; ++attempt) {
     Reply reply = TRY(exchange({task}));
-    if (reply.died && may_be_chance(reply.how.death) && retried.insert(reply.subject).second)
+    if (reply.died && may_be_chance(reply.how.failure) && retried.insert(reply.subject).second)
       continue;
     if (!reply.died) {
       if (!suspect.empty()) record(suspect, task.skip[suspect]);
@@ -380,7 +380,7 @@ Result<std::vector<TargetCosts>> Worker::measure(MeasureTask task, const OnDeath
     if (reply.while_timing) {
       if (!suspect.empty() || reply.subject == "timing") {
         task.skip.erase(suspect);
-        return measure_one_by_one(std::move(task), reply, on_death);
+        return measure_one_by_one(std::move(task), reply, on_failure);
       }
       suspect = reply.subject;
       task.skip[suspect] = reply.how;
@@ -399,21 +399,21 @@ Result<std::optional<Worker::Answers>> Worker::measure_together(
   return std::optional(std::move(reply.answers));
 }
 
-Result<std::vector<TargetCosts>> Worker::measure_one_by_one(MeasureTask task, const Reply& death,
-                                                            const OnDeath& on_death) {
+Result<std::vector<TargetCosts>> Worker::measure_one_by_one(MeasureTask task, const Reply& failed,
+                                                            const OnFailure& on_failure) {
   task.only = "nothing";
   Reply all = TRY(exchange({task}));
-  if (all.died) return given_up(task, death.how);
+  if (all.died) return given_up(task, failed.how);
   std::vector<TargetCosts> costs = TRY(std::move(all.answers[0]));
   for (TargetCosts& entry : costs)
     for (MeasuredVariant& row : entry.variants) {
       if (!std::holds_alternative<Unknown>(row.cost)) continue;  // known to be deadly
       task.only = row.subject(entry.target);
       Reply alone = TRY(exchange({task}));
-      if (alone.died && may_be_chance(alone.how.death)) alone = TRY(exchange({task}));
+      if (alone.died && may_be_chance(alone.how.failure)) alone = TRY(exchange({task}));
       if (alone.died) {
         row.cost = alone.how;
-        if (on_death) on_death(task.only, alone.how);
+        if (on_failure) on_failure(task.only, alone.how);
         continue;
       }
       for (TargetCosts& other : TRY(std::move(alone.answers[0])))

@@ -48,11 +48,11 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   // Measures one task. A subject that ends the worker (a signal, an exit, silence longer than the
-  // limit) becomes Invalid, `on_death` is called, and fresh workers measure the rest. kUnavailable:
-  // no worker of this build can be started, or the user interrupted, which is no result about the
-  // task; other failures are the task's.
-  using OnDeath = std::function<void(const std::string& subject, const Invalid& how)>;
-  Result<std::vector<TargetCosts>> measure(MeasureTask task, const OnDeath& on_death = nullptr);
+  // limit) becomes Invalid, `on_failure` is called, and fresh workers measure the rest.
+  // kUnavailable: no worker of this build can be started, or the user interrupted, which is no
+  // result about the task; other failures are the task's.
+  using OnFailure = std::function<void(const std::string& subject, const Invalid& how)>;
+  Result<std::vector<TargetCosts>> measure(MeasureTask task, const OnFailure& on_failure = nullptr);
   // Measures functions, timed together: one answer each. None if a worker died: then they must be
   // measured one by one. Failures as above.
   using Answers = std::vector<Result<std::vector<TargetCosts>>>;
@@ -75,8 +75,8 @@ class Worker {
   bool send(const nlohmann::json& message);
   // Reads the next line from the worker; false if it died or was silent too long.
   bool read_line(std::string& line, Invalid& how);
-  Result<std::vector<TargetCosts>> measure_one_by_one(MeasureTask task, const Reply& death,
-                                                      const OnDeath& on_death);
+  Result<std::vector<TargetCosts>> measure_one_by_one(MeasureTask task, const Reply& failed,
+                                                      const OnFailure& on_failure);
 
   std::vector<std::string> command_;
   WorkerLimits limits_;

@@ -88,7 +88,7 @@ nlohmann::json verification_json(const RunFacts::Verification& verification);
 nlohmann::json report_json(const Model& model, const CompileReport& report, const RunFacts& facts);
 
 // Describes the refusals of kernels that ended their worker; empty if there are none.
-std::string refused_for_deaths(const CostCounts& counts);
+std::string refused_for_failures(const CostCounts& counts);
 
 // Returns two lines: what runs where, and predicted against measured with the best single backend.
 // A third if kernels were refused because they ended their worker.

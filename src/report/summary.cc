@@ -19,7 +19,7 @@ std::string milliseconds(double seconds) {
 
 }  // namespace
 
-std::string refused_for_deaths(const CostCounts& counts) {
+std::string refused_for_failures(const CostCounts& counts) {
   std::string text;
   for (const auto& [count, words] : {std::pair{counts.crashed, "crashed"},
                                      {counts.silent, "gave no sign of life"},
@@ -95,7 +95,7 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
 }  // namespace
 
 std::string summary(const Model& model, const CompileReport& report, const RunFacts& facts) {
-  const std::string refused = refused_for_deaths(report.estimates);
+  const std::string refused = refused_for_failures(report.estimates);
   return shares_and_prediction(model, report, facts) + (refused.empty() ? "" : "\n" + refused);
 }
 

@@ -29,7 +29,7 @@ std::vector<CostRow> sound_rows() {
   encoding.layout = Layout::channels_last(4);
   costs.variants.push_back({{"one", {encoding}, {encoding}}, time, true, true, 0.01});
   costs.variants.push_back(
-      {{"two", {encoding}, {}, "", rounding::kBFloat16}, Invalid{"died", Death::kSilence}});
+      {{"two", {encoding}, {}, "", rounding::kBFloat16}, Invalid{"died", WorkerFailure::kTimeout}});
   costs.conditions.other_load = 0.1;
   CoverRow cover{"model", 2e-3, 3, 2.1e-3, time};
   const CheckRow check{.error = 1e-3,
@@ -45,7 +45,8 @@ std::vector<CostRow> sound_rows() {
       {"conversion", "", "c", "machine", json_text(to_json(ConversionRow{"reference", time})), "",
        ""},
       {"quarantine", "", "f", "reference\nversion\nmachine",
-       json_text(to_json(Quarantine{{"reference|one", {"killed", Death::kCrash}}})), "", ""},
+       json_text(to_json(Quarantine{{"reference|one", {"killed", WorkerFailure::kCrash}}})), "",
+       ""},
       {"machine", "", "contention", "machine", json_text(to_json(kCoreFacts[0], 1.1)), "", ""},
       {"cover", "", "model\nkernels", "machine", json_text(to_json(cover)), "", ""},
       {"in_situ", "", "model", "machine", json_text(to_json(InSituRow{"model", 1.1})), "", ""},
@@ -94,14 +95,15 @@ TEST(RowValues, AreReadAsTheyWereWritten) {
   EXPECT_EQ(prices[0].amplifications.at("function"), 2);
   EXPECT_EQ(prices[0].scatter, 1);
   const TargetCosts costs = target_costs_from_json(parse_json(sound_rows()[0].value)).value();
-  EXPECT_EQ(std::get<Invalid>(costs.variants[1].cost).death, Death::kSilence);
+  EXPECT_EQ(std::get<Invalid>(costs.variants[1].cost).failure, WorkerFailure::kTimeout);
   const CheckRow check = check_row_from_json(parse_json(sound_rows()[9].value)).value();
   EXPECT_EQ(check.error, 1e-3);
   EXPECT_EQ(check.silent.at("y"), "all zero");
   EXPECT_EQ(check.culprits, std::vector<std::string>{"native kernel"});
   EXPECT_TRUE(check.all_ranges);
   // As builds wrote it that did not tell deaths apart.
-  EXPECT_EQ(quarantine_from_json({{"a|b", "killed"}}).value()["a|b"].death, Death::kCrash);
+  EXPECT_EQ(quarantine_from_json({{"a|b", "killed"}}).value()["a|b"].failure,
+            WorkerFailure::kCrash);
 }
 
 TEST(RowValues, NeverThrowWhateverStandsInThem) {

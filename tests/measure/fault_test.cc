@@ -31,22 +31,22 @@ int status_of(const std::function<void()>& body) {
 }
 
 TEST(Faults, OfAnAnswer) {
-  EXPECT_EQ(fault_of(internal_error("wrong")).death, Death::kNone);
+  EXPECT_EQ(fault_of(internal_error("wrong")).failure, WorkerFailure::kNone);
   const Invalid lacking = fault_of(error(ErrorCode::kUnavailable, "no space left"));
-  EXPECT_EQ(lacking.death, Death::kMachine);
+  EXPECT_EQ(lacking.failure, WorkerFailure::kMachine);
   EXPECT_EQ(lacking.reason, "no space left");
 }
 
 TEST(Faults, OfAnExit) {
   const int one = status_of([] { ::_exit(1); }), crash = status_of([] { ::raise(SIGILL); }),
             killed = status_of([] { ::raise(SIGKILL); });
-  EXPECT_EQ(fault_of_exit(one, 0).death, Death::kCrash);
-  EXPECT_EQ(fault_of_exit(crash, 0).death, Death::kCrash);
-  EXPECT_EQ(fault_of_exit(killed, 0).death, Death::kMemory);
-  EXPECT_EQ(fault_of_exit(crash, kLacksMemory | kLacksDisk).death, Death::kMemory);
+  EXPECT_EQ(fault_of_exit(one, 0).failure, WorkerFailure::kCrash);
+  EXPECT_EQ(fault_of_exit(crash, 0).failure, WorkerFailure::kCrash);
+  EXPECT_EQ(fault_of_exit(killed, 0).failure, WorkerFailure::kMemory);
+  EXPECT_EQ(fault_of_exit(crash, kLacksMemory | kLacksDisk).failure, WorkerFailure::kMemory);
   EXPECT_THAT(fault_of_exit(crash, kLacksMemory).reason, HasSubstr("out of memory: killed by"));
   for (const uint32_t lack : {kLacksThreads, kLacksDisk})
-    EXPECT_EQ(fault_of_exit(one, lack).death, Death::kMachine);
+    EXPECT_EQ(fault_of_exit(one, lack).failure, WorkerFailure::kMachine);
   EXPECT_THAT(fault_of_exit(one, kLacksThreads).reason, HasSubstr("no thread can be started"));
   EXPECT_THAT(fault_of_exit(one, kLacksDisk).reason, HasSubstr("temporary files is full"));
 }
@@ -74,14 +74,15 @@ TEST(Faults, WhatIsLackingIsSeen) {
 TEST(Faults, AreNotKeptWhereTheyAreTheMachines) {
   TargetCosts costs;
   costs.variants = {{{"a", {}, {}}, Measured{1, 1, 1, 3}}};
-  for (const Death death : {Death::kNone, Death::kCrash, Death::kSilence}) {
-    costs.variants.push_back({{"b", {}, {}}, Invalid{"x", death}});
+  for (const WorkerFailure failure :
+       {WorkerFailure::kNone, WorkerFailure::kCrash, WorkerFailure::kTimeout}) {
+    costs.variants.push_back({{"b", {}, {}}, Invalid{"x", failure}});
     EXPECT_FALSE(blames_machine(costs));
   }
-  for (const Death death : {Death::kMemory, Death::kMachine}) {
+  for (const WorkerFailure failure : {WorkerFailure::kMemory, WorkerFailure::kMachine}) {
     TargetCosts of_variant = costs, of_target;
-    of_variant.variants.push_back({{"c", {}, {}}, Invalid{"x", death}});
-    of_target.death = death;
+    of_variant.variants.push_back({{"c", {}, {}}, Invalid{"x", failure}});
+    of_target.failure = failure;
     EXPECT_TRUE(blames_machine(of_variant));
     EXPECT_TRUE(blames_machine(of_target));
   }

@@ -13,10 +13,10 @@ TEST(Summary, CountsWhatEndedItsWorker) {
       parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { %x }").value());
   CostCounts counts;
   counts.invalid = 7;
-  EXPECT_EQ(refused_for_deaths(counts), "");
+  EXPECT_EQ(refused_for_failures(counts), "");
   counts.crashed = 2;
   counts.out_of_memory = 1;
-  EXPECT_EQ(refused_for_deaths(counts),
+  EXPECT_EQ(refused_for_failures(counts),
             "refused kernels: 2 crashed, 1 ran out of memory (collage explain says which; collage "
             "db prune refused has them tried again)");
   CompileReport report;

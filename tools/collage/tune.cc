@@ -55,7 +55,7 @@ Status tune(SharedOptions options, const std::vector<std::string>& models) {
         "{:.1f} s\n",
         models[m], report.estimates.measured, report.estimates.cached, report.estimates.invalid,
         report.estimates.disturbed, seconds);
-    if (const std::string refused = refused_for_deaths(report.estimates); !refused.empty())
+    if (const std::string refused = refused_for_failures(report.estimates); !refused.empty())
       fmt::print("{}\n", refused);
     std::fflush(stdout);
     if (interrupted()) std::_Exit(kInterruptedStatus);
