@@ -135,31 +135,20 @@ SubGraph::SubGraph(const DataflowGraph& graph, IndexSet inside, FusionKind kind,
       kind_(kind),
       label_(std::move(label)),
       nested_(std::move(nested)) {
-  struct Depth {
-    size_t calls = 0, kernels = 0;
-  };
-  std::unordered_map<PostDfsIndex, Depth> depth;
-  inside_.for_each([&](PostDfsIndex i) {
+  find_boundary(graph, inside_);
+}
+
+void SubGraph::find_boundary(const DataflowGraph& graph, const IndexSet& nodes) {
+  nodes.for_each([&](PostDfsIndex i) {
     const DataflowGraph::Node& node = graph.node(i);
-    NodeRole role = node_role(node.expr);
+    const NodeRole role = node_role(node.expr);
     COLLAGE_CHECK(role != NodeRole::kConstant && role != NodeRole::kVariable,
                   "node {} may not be inside a sub-graph", i);
-    Depth above;
-    for (PostDfsIndex input : node.inputs) {
-      if (inside_.contains(input)) {
-        const Depth& before = depth.at(input);
-        above.calls = std::max(above.calls, before.calls);
-        above.kernels = std::max(above.kernels, before.kernels);
-      } else if (node_role(graph, input) != NodeRole::kConstant) {
+    for (PostDfsIndex input : node.inputs)
+      if (!inside_.contains(input) && node_role(graph, input) != NodeRole::kConstant) {
         input_.insert(input);
         entry_.insert(i);
       }
-    }
-    above.calls += role == NodeRole::kKernel || role == NodeRole::kView;
-    above.kernels += role == NodeRole::kKernel;
-    depth[i] = above;
-    depth_ = std::max(depth_, above.calls);
-    kernel_depth_ = std::max(kernel_depth_, above.kernels);
     if (node.is_external) exit_.insert(i);
     for (PostDfsIndex output : node.outputs)
       if (!inside_.contains(output)) {
@@ -167,6 +156,25 @@ SubGraph::SubGraph(const DataflowGraph& graph, IndexSet inside, FusionKind kind,
         exit_.insert(i);
       }
   });
+}
+
+SubGraph::Depth SubGraph::depth(const DataflowGraph& graph) const {
+  std::unordered_map<PostDfsIndex, Depth> depth;
+  Depth most;
+  inside_.for_each([&](PostDfsIndex i) {
+    Depth& here = depth[i];
+    for (PostDfsIndex input : graph.node(i).inputs)
+      if (auto before = depth.find(input); before != depth.end()) {
+        here.calls = std::max(here.calls, before->second.calls);
+        here.kernels = std::max(here.kernels, before->second.kernels);
+      }
+    const NodeRole role = node_role(graph, i);
+    here.calls += role == NodeRole::kKernel || role == NodeRole::kView;
+    here.kernels += role == NodeRole::kKernel;
+    most.calls = std::max(most.calls, here.calls);
+    most.kernels = std::max(most.kernels, here.kernels);
+  });
+  return most;
 }
 
 SubGraph SubGraph::of(const DataflowGraph& graph, IndexSet inside, std::string label) {
@@ -198,10 +206,13 @@ bool SubGraph::is_valid(const DataflowGraph& graph, const SubGraphConfig& config
   if (exit_.empty()) return no("no exit");
   if (config.max_exits != 0 && exit_.size() > config.max_exits)
     return no(std::to_string(exit_.size()) + " exits, at most " + std::to_string(config.max_exits));
-  if (config.max_depth != 0 && depth_ > config.max_depth)
-    return no("depth " + std::to_string(depth_) + ", at most " + std::to_string(config.max_depth));
-  if (config.max_kernel_depth != 0 && kernel_depth_ > config.max_kernel_depth)
-    return no("depth " + std::to_string(kernel_depth_) + " in kernels, at most " +
+  const Depth depth =
+      config.max_depth != 0 || config.max_kernel_depth != 0 ? this->depth(graph) : Depth{};
+  if (config.max_depth != 0 && depth.calls > config.max_depth)
+    return no("depth " + std::to_string(depth.calls) + ", at most " +
+              std::to_string(config.max_depth));
+  if (config.max_kernel_depth != 0 && depth.kernels > config.max_kernel_depth)
+    return no("depth " + std::to_string(depth.kernels) + " in kernels, at most " +
               std::to_string(config.max_kernel_depth));
   bool tapped = false, tuples = false;
   exit_.for_each([&](PostDfsIndex i) {
@@ -220,13 +231,15 @@ bool SubGraph::is_valid(const DataflowGraph& graph, const SubGraphConfig& config
 SubGraph SubGraph::disjoint_union(const DataflowGraph& graph, const SubGraph& other) const {
   COLLAGE_CHECK(!inside_.intersects(other.inside_), "sub-graphs {} and {} overlap",
                 inside_.to_string(), other.inside_.to_string());
-  std::vector<Nested> nested = nested_;
-  nested.insert(nested.end(), other.nested_.begin(), other.nested_.end());
-  const std::string& a = label_;
-  const std::string& b = other.label_;
-  return SubGraph(graph, inside_ | other.inside_, std::max(kind_, other.kind_),
-                  a.empty() || b.empty() ? a + b : a + "+" + b, std::move(nested),
-                  required_ | other.required_);
+  // Only what is at the boundary of a part can be at that of the whole.
+  SubGraph joined(
+      graph, {}, std::max(kind_, other.kind_),
+      label_.empty() || other.label_.empty() ? label_ + other.label_ : label_ + "+" + other.label_,
+      nested_, required_ | other.required_);
+  joined.nested_.insert(joined.nested_.end(), other.nested_.begin(), other.nested_.end());
+  joined.inside_ = inside_ | other.inside_;
+  joined.find_boundary(graph, entry_ | exit_ | other.entry_ | other.exit_);
+  return joined;
 }
 
 SubGraph SubGraph::with_required(const IndexSet& constants) const {

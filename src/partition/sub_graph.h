@@ -57,7 +57,11 @@ class SubGraph {
   const IndexSet& input() const { return input_; }  // constants excluded
   const IndexSet& output() const { return output_; }
   const IndexSet& required() const { return required_; }
-  size_t depth() const { return depth_; }  // most operator calls on a path
+  // Most operator calls on a path, and most that need a kernel.
+  struct Depth {
+    size_t calls = 0, kernels = 0;
+  };
+  Depth depth(const DataflowGraph& graph) const;
 
   // Checks that it is convex (no path leaves and re-enters), with tensors alone at its boundary
   // (except the result of a call that gives a tuple), and within the config's limits. `why`
@@ -70,6 +74,7 @@ class SubGraph {
   SubGraph with_required(const IndexSet& constants) const;
 
   // Both must be disjoint. The kind is the larger one, nested ones are kept, labels joined by '+'.
+  // Takes time by what lies at their boundaries.
   SubGraph disjoint_union(const DataflowGraph& graph, const SubGraph& other) const;
   // Returns this sub-graph as one nested, labelled sub-graph of a new one over the same nodes.
   SubGraph labelled(const DataflowGraph& graph, std::string label) const;
@@ -88,11 +93,13 @@ class SubGraph {
   std::string ops_label(const DataflowGraph& graph) const;
 
  private:
+  // Finds which of `nodes` are at the boundary, and what lies beyond.
+  void find_boundary(const DataflowGraph& graph, const IndexSet& nodes);
+
   IndexSet inside_, entry_, exit_, input_, output_, required_;
   FusionKind kind_;
   std::string label_;
   std::vector<Nested> nested_;
-  size_t depth_ = 0, kernel_depth_ = 0;
 };
 
 }  // namespace collage

@@ -66,7 +66,7 @@ TEST(SubGraph, KnowsItsBoundary) {
   EXPECT_EQ(g.names(sub_graph.exit()), "b");
   EXPECT_EQ(g.names(sub_graph.output()), "d");
   EXPECT_EQ(sub_graph.kind(), FusionKind::kAnchor);
-  EXPECT_EQ(sub_graph.depth(), 2u);
+  EXPECT_EQ(sub_graph.depth(g.graph()).calls, 2u);
   EXPECT_EQ(sub_graph.ops_label(g.graph()), "conv+add");
 }
 

@@ -28,7 +28,7 @@ class Combiner {
       const SubGraph& sub_graph = candidate.sub_graph;
       if (sub_graph.exit().size() != 1) continue;
       sub_graph.inside().for_each([&](PostDfsIndex i) { containing_[i].push_back(&sub_graph); });
-      if (count_kernels(graph, sub_graph.inside()) == 1 && sub_graph.depth() == 1)
+      if (count_kernels(graph, sub_graph.inside()) == 1 && sub_graph.depth(graph).calls == 1)
         alone_[sub_graph.exit().first()] = &sub_graph;
     }
   }

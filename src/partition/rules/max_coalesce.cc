@@ -7,8 +7,8 @@ namespace collage {
 namespace {
 
 struct Region {
-  IndexSet inside, below, above;  // below: downstream of something inside; above: upstream
-  FusionKind kind = FusionKind::kElementwise;
+  SubGraph whole;         // without nested ones
+  IndexSet below, above;  // downstream of something inside; upstream
   std::vector<SubGraph::Nested> nested;
   std::vector<size_t> parts;  // candidates; empty for wires and views alone
   bool alive = true;
@@ -36,8 +36,9 @@ class Coalescer {
     std::vector<CandidatePartition> result;
     for (Region& region : regions_) {
       if (!region.alive || region.parts.empty()) continue;
-      trim(region.inside);
-      SubGraph sub_graph(graph_, region.inside, region.kind, name, region.nested);
+      IndexSet inside = region.whole.inside();
+      trim(inside);
+      SubGraph sub_graph(graph_, std::move(inside), region.whole.kind(), name, region.nested);
       if (sub_graph.is_valid(graph_, config_)) {
         result.push_back(
             {name, std::move(sub_graph), candidates_[region.parts[0]].spec, region.truncated});
@@ -66,18 +67,22 @@ class Coalescer {
       const SubGraph& sub_graph = candidates_[i].sub_graph;
       if (sub_graph.inside().intersects(taken)) continue;
       taken |= sub_graph.inside();
-      add({sub_graph.inside(), {}, {}, sub_graph.kind(), sub_graph.nested(), {i}, true});
+      add({SubGraph(graph_, sub_graph.inside(), sub_graph.kind()),
+           {},
+           {},
+           sub_graph.nested(),
+           {i}});
     }
     for (PostDfsIndex i = 0; i < graph_.size(); ++i) {
       NodeRole role = node_role(graph_, i);
       if (!taken.contains(i) &&
           (role == NodeRole::kTuple || role == NodeRole::kProjection || role == NodeRole::kView))
-        add({IndexSet({i}), {}, {}, FusionKind::kElementwise, {}, {}, true});
+        add({SubGraph(graph_, {i}, FusionKind::kElementwise), {}, {}, {}, {}});
     }
   }
 
   void add(Region region) {
-    region.inside.for_each([&](PostDfsIndex i) {
+    region.whole.inside().for_each([&](PostDfsIndex i) {
       region_of_[i] = regions_.size();
       region.below |= graph_.downstream(i);
       region.above |= graph_.upstream(i);
@@ -90,21 +95,18 @@ class Coalescer {
     Region& x = regions_[a];
     Region& y = regions_[b];
     // A path that leaves and comes back, if any, starts in one of the two and ends in the other.
-    IndexSet inside = x.inside | y.inside;
+    SubGraph joined = x.whole.disjoint_union(graph_, y.whole);
     IndexSet between = (x.below | y.below) & (x.above | y.above);
-    if (!between.is_subset_of(inside)) return false;
-    FusionKind kind = std::max(x.kind, y.kind);
-    const SubGraph joined(graph_, inside, kind);
+    if (!between.is_subset_of(joined.inside())) return false;
     if (!joined.is_valid(graph_, config_)) {
       x.truncated = y.truncated = x.truncated || joined.is_valid(graph_, {0, 0, true});
       return false;
     }
     x.truncated = false;
-    y.inside.for_each([&](PostDfsIndex i) { region_of_[i] = a; });
-    x.inside = std::move(inside);
+    y.whole.inside().for_each([&](PostDfsIndex i) { region_of_[i] = a; });
+    x.whole = std::move(joined);
     x.below |= y.below;
     x.above |= y.above;
-    x.kind = kind;
     x.nested.insert(x.nested.end(), y.nested.begin(), y.nested.end());
     x.parts.insert(x.parts.end(), y.parts.begin(), y.parts.end());
     y.alive = false;
