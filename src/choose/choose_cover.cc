@@ -35,10 +35,11 @@ CoverRow row_of(const Measured& figure, const Entry& entry, const std::string& s
 }
 
 // What the covers of other models in the database teach.
-Correction taught_correction(CostDatabase& database, const ChooseOptions& options) {
+Correction taught_correction(const ChooseContext& context) {
   std::vector<TaughtCover> taught;
-  for (const CoverRow& row : all_values(database, "cover", options.context, cover_row_from_json)) {
-    if (row.source.empty() || row.source == options.source_key) continue;
+  for (const CoverRow& row :
+       all_values(context.database, "cover", context.options.context, cover_row_from_json)) {
+    if (row.source.empty() || row.source == context.options.source_key) continue;
     taught.push_back({row.source, {row.kernel_seconds, row.switches}, row.measured.median});
   }
   return learn_correction(taught);
@@ -62,8 +63,8 @@ struct Entries {
 };
 
 Entries enter_covers(const std::vector<NamedCover>& covers,
-                     const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
-                     CostDatabase& database, const ChooseOptions& options) {
+                     const std::vector<CostedCandidate>& candidates, const ChooseContext& context) {
+  const ChooseOptions& options = context.options;
   Entries all;
   for (const NamedCover& cover : covers) {
     CheckedCover checked = checked_cover(cover, candidates);
@@ -74,9 +75,10 @@ Entries enter_covers(const std::vector<NamedCover>& covers,
     all.entry_of.push_back(static_cast<size_t>(known - all.entries.begin()));
     if (known != all.entries.end()) continue;
     std::string key = CostDatabase::key_of(text, options.context);
-    const std::optional<CoverRow> row = find_value(database, "cover", key, cover_row_from_json);
+    const std::optional<CoverRow> row =
+        find_value(context.database, "cover", key, cover_row_from_json);
     all.racers.push_back(row ? Racer{row->measured, ""} : Racer());
-    std::optional<CoverCheck> check = checks.known(checked);
+    std::optional<CoverCheck> check = context.checks.known(checked);
     if (check) all.racers.back().failure = refusal(*check, options.max_error);
     all.entries.push_back({all.entry_of.size() - 1, parts_of(cover), std::move(checked),
                            std::move(text), std::move(key), row ? row->predicted : 0,
@@ -97,18 +99,16 @@ constexpr size_t kMostAlive = 16;
 }  // namespace
 
 CoverPrediction predict_cover(const NamedCover& cover,
-                              const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
-                              CostDatabase& database, const ChooseOptions& options) {
-  const double now = predict(taught_correction(database, options), parts_of(cover));
-  const double first =
-      enter_covers({cover}, candidates, checks, database, options).entries[0].predicted;
+                              const std::vector<CostedCandidate>& candidates,
+                              const ChooseContext& context) {
+  const double now = predict(taught_correction(context), parts_of(cover));
+  const double first = enter_covers({cover}, candidates, context).entries[0].predicted;
   return {first > 0 ? first : now, now};
 }
 
 size_t fastest_known(const std::vector<NamedCover>& covers,
-                     const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
-                     CostDatabase& database, const ChooseOptions& options) {
-  const Entries all = enter_covers(covers, candidates, checks, database, options);
+                     const std::vector<CostedCandidate>& candidates, const ChooseContext& context) {
+  const Entries all = enter_covers(covers, candidates, context);
   size_t fastest = 0;
   double least = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < covers.size(); ++i) {
@@ -131,22 +131,21 @@ namespace {
 class Choice {
  public:
   Choice(const std::vector<NamedCover>& covers, const std::vector<CostedCandidate>& candidates,
-         const Lower& lower_cover, CoverChecks& checks, CostDatabase& database,
-         const ChooseOptions& options)
+         const ChooseContext& context)
       : covers_(covers),
-        lower_cover_(lower_cover),
-        checks_(checks),
-        database_(database),
-        options_(options),
-        correction_(taught_correction(database, options)),
-        all_(enter_covers(covers, candidates, checks, database, options)) {
+        lower_cover_(context.lower_cover),
+        checks_(context.checks),
+        options_(context.options),
+        context_(context),
+        correction_(taught_correction(context)),
+        all_(enter_covers(covers, candidates, context)) {
     for (size_t i = 0; i < covers.size(); ++i) {
       Entry& entry = all_.entries[all_.entry_of[i]];
       if (entry.predicted == 0) entry.predicted = predict(correction_, parts_of(covers[i]));
     }
   }
 
-  Result<CoverChoice> run(Progress* progress) {
+  Result<CoverChoice> run() {
     leave_out_large();
     const std::vector<Racer> before = all_.racers;
     const bool all_known = std::all_of(before.begin(), before.end(), is_known);
@@ -161,13 +160,13 @@ class Choice {
     // Those that are timed are compared with the fastest, which must be right for that.
     if (std::optional<size_t> fastest = TRY(fastest_right()); all_known && !fastest)
       return choice_of(std::nullopt);
-    if (!all_known) TRY(hold(progress));
+    if (!all_known) TRY(time_unknown());
     for (size_t c = 0; c < before.size(); ++c)
       if (!is_known(before[c]) && all_.racers[c].measured)
-        database_.put("cover", all_.entries[c].key, all_.entries[c].text,
-                      json_text(to_json(
-                          row_of(*all_.racers[c].measured, all_.entries[c], options_.source_key))),
-                      options_.context);
+        context_.database.put("cover", all_.entries[c].key, all_.entries[c].text,
+                              json_text(to_json(row_of(*all_.racers[c].measured, all_.entries[c],
+                                                       options_.source_key))),
+                              options_.context);
     return choice_of(TRY(fastest_right()));
   }
 
@@ -277,8 +276,8 @@ class Choice {
     return std::make_shared<Contender>(Contender{std::move(executor), {}});
   }
 
-  // Times those that are not known.
-  Status hold(Progress* progress) {
+  Status time_unknown() {
+    Progress* const progress = context_.progress;
     const std::span<const Tensor> inputs = TRY(checks_.reference().timing_inputs());
     Status broken;  // of the reference
     const Prepare enter = [&](size_t c) -> Result<RunBlock> {
@@ -353,8 +352,8 @@ class Choice {
   const std::vector<NamedCover>& covers_;
   const Lower& lower_cover_;
   CoverChecks& checks_;
-  CostDatabase& database_;
   const ChooseOptions& options_;
+  const ChooseContext& context_;
   const Correction correction_;
   Entries all_;
   std::shared_ptr<Contender> alive_;  // the last that was checked
@@ -371,10 +370,8 @@ Result<ChosenCover> require(CoverChoice choice) {
 
 Result<CoverChoice> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
-                                 const Lower& lower_cover, CoverChecks& checks,
-                                 CostDatabase& database, const ChooseOptions& options,
-                                 Progress* progress) {
-  return Choice(covers, candidates, lower_cover, checks, database, options).run(progress);
+                                 const ChooseContext& context) {
+  return Choice(covers, candidates, context).run();
 }
 
 }  // namespace collage

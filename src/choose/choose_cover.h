@@ -70,25 +70,31 @@ struct ChooseOptions {
   NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments
 };
 
+using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
+
+// What choosing needs beside covers; all of it must outlive the choice.
+struct ChooseContext {
+  Lower lower_cover;
+  CoverChecks& checks;
+  CostDatabase& database;
+  const ChooseOptions& options;
+  Progress* progress = nullptr;  // null: nobody watches
+};
+
 // Of a cover that is not timed now.
 CoverPrediction predict_cover(const NamedCover& cover,
-                              const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
-                              CostDatabase& database, const ChooseOptions& options);
+                              const std::vector<CostedCandidate>& candidates,
+                              const ChooseContext& context);
 
 // The cover whose timing in the database is the best, of those that are not known to be wrong;
 // where none was timed the first, which is predicted to be the fastest.
 size_t fastest_known(const std::vector<NamedCover>& covers,
-                     const std::vector<CostedCandidate>& candidates, CoverChecks& checks,
-                     CostDatabase& database, const ChooseOptions& options);
+                     const std::vector<CostedCandidate>& candidates, const ChooseContext& context);
 
 CheckedCover checked_cover(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
 
-using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;
-
 Result<CoverChoice> choose_cover(const std::vector<NamedCover>& covers,
                                  const std::vector<CostedCandidate>& candidates,
-                                 const Lower& lower_cover, CoverChecks& checks,
-                                 CostDatabase& database, const ChooseOptions& options,
-                                 Progress* progress);
+                                 const ChooseContext& context);
 
 }  // namespace collage

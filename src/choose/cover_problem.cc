@@ -38,6 +38,7 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
   problem_.graph = &graph;
   problem_.launch_penalty = charges.launch;
   problem_.views_need_kernels = charges.views_need_kernels;
+  problem_.max_error = charges.max_error;
   problem_.conversion_cost = [this](const TensorType& type, const Encoding& from,
                                     const Encoding& to) {
     return conversion_seconds(type, from, to);
@@ -118,7 +119,7 @@ void CoverProblem::fill(size_t c) {
     const double seconds =
         m != nullptr ? m->seconds()
                      : estimator_.kernel_estimate(candidate.function, *candidate.costs, v);
-    problem_.candidates[c].variants.push_back({row.variant, seconds + penalty});
+    problem_.candidates[c].variants.push_back({row.variant, seconds + penalty, row.error});
     variants_[c].push_back(v);
   }
 }

@@ -27,6 +27,7 @@ struct CoverCharges {
   // parked and the other woken before and after. Prediction counts switches instead.
   double pool_switch = 100e-6;
   bool views_need_kernels = false;  // they are not left to the host for nothing
+  double max_error = kInfinity;     // of a cover
 };
 
 class CoverProblem {

@@ -175,11 +175,13 @@ Status add_covers_of_backends(const DataflowGraph& graph,
 
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
                                 const std::vector<CostedCandidate>& candidates,
-                                CostEstimator& estimator, WantedCovers wanted) {
-  CoverProblem problem(graph, candidates, estimator);
+                                CostEstimator& estimator, const SearchWishes& wishes) {
+  CoverCharges charges;
+  charges.max_error = wishes.max_error;
+  CoverProblem problem(graph, candidates, estimator, charges);
   CoverSearch found;
   SearchOptions options;
-  options.top_k = wanted == WantedCovers::kAll ? kTopCovers : 1;
+  options.top_k = wishes.wanted == WantedCovers::kAll ? kTopCovers : 1;
   SearchResult result =
       TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
   found.lower_bound_seconds = result.lower_bound;
@@ -187,7 +189,7 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   for (const Cover& cover : result.covers)
     found.covers.push_back(
         named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
-  if (wanted == WantedCovers::kAll) {
+  if (wishes.wanted == WantedCovers::kAll) {
     TRY(add_cover_side_by_side(result.covers[0], problem, found));
     TRY(add_covers_of_backends(graph, candidates, problem, found));
   }
@@ -202,8 +204,8 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
                                            CostEstimator& estimator,
                                            const std::vector<PartitionSpecPtr>& specs,
                                            const std::vector<std::vector<size_t>>& sets,
-                                           WantedCovers wanted) {
-  if (sets.size() == 1) return find_covers(graph, candidates, estimator, wanted);
+                                           const SearchWishes& wishes) {
+  if (sets.size() == 1) return find_covers(graph, candidates, estimator, wishes);
   CoverSearch all;
   all.candidates = candidates;
   for (const std::vector<size_t>& set : sets) {
@@ -214,7 +216,7 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
     std::vector<CostedCandidate> some = candidates;
     for (CostedCandidate& candidate : some)
       if (!usable(candidate)) candidate.costs = std::make_shared<const TargetCosts>();
-    CoverSearch found = TRY(find_covers(graph, some, estimator, wanted));
+    CoverSearch found = TRY(find_covers(graph, some, estimator, wishes));
     for (size_t c = 0; c < some.size(); ++c)
       if (usable(some[c])) all.candidates[c].costs = found.candidates[c].costs;
     bool first = all.covers.empty();

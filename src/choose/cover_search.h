@@ -60,9 +60,13 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, bool singl
                        const Cover& cover);
 
 enum class WantedCovers { kAll, kCheapest };  // kCheapest: the first of them alone
+struct SearchWishes {
+  WantedCovers wanted = WantedCovers::kAll;
+  double max_error = kInfinity;  // of each cover: SearchProblem::max_error
+};
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
                                 const std::vector<CostedCandidate>& candidates,
-                                CostEstimator& estimator, WantedCovers wanted = WantedCovers::kAll);
+                                CostEstimator& estimator, const SearchWishes& wishes = {});
 // The same where some targets must not meet in one cover: for each set of targets (`specs` by
 // index) that may, together cheapest first.
 Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
@@ -70,7 +74,7 @@ Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
                                            CostEstimator& estimator,
                                            const std::vector<PartitionSpecPtr>& specs,
                                            const std::vector<std::vector<size_t>>& sets,
-                                           WantedCovers wanted = WantedCovers::kAll);
+                                           const SearchWishes& wishes = {});
 
 // Candidates with the costs that were asked for while the covers were found.
 std::vector<CostedCandidate> with_costs_of(const std::vector<NamedCover>& covers,

@@ -60,7 +60,8 @@ Result<bool> ErrorAmplification::learn(const NamedCover& cover, AmplificationTab
     const std::string name = group_name(lowered);
     if (known.count(name)) continue;
     const std::vector<CostedCandidate> alone = only_lowering(lowered.costs.get());
-    const std::vector<NamedCover> found = TRY(find_(alone)).covers;
+    const std::vector<NamedCover> found =
+        TRY(find_(alone, kInfinity, WantedCovers::kCheapest)).covers;
     const double estimate = estimated_error(found.at(0));
     if (estimate == 0) {  // only beside others
       known[name] = typical(known);

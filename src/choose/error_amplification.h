@@ -16,8 +16,9 @@
 
 namespace collage {
 
-// Covers of candidates like these, as CoverSearch lists them.
-using FindCovers = std::function<Result<CoverSearch>(const std::vector<CostedCandidate>&)>;
+// Covers of candidates like these whose estimated errors are within `max_error`.
+using FindCovers = std::function<Result<CoverSearch>(const std::vector<CostedCandidate>&,
+                                                     double max_error, WantedCovers)>;
 // What a cover's outputs err by; a failure is one beyond any budget.
 using CoverError = std::function<Result<double>(const NamedCover&)>;
 

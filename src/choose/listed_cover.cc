@@ -53,7 +53,7 @@ Result<CoverSearch> with_listed_cover(const DataflowGraph& graph, CoverSearch se
                    });
                  });
     listed = TRY(find_compatible_covers(graph, listed.candidates, estimator, specs, sets,
-                                        WantedCovers::kCheapest));
+                                        {WantedCovers::kCheapest}));
     cover = listed.covers[0];
     changed = true;
   }

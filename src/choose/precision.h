@@ -1,8 +1,8 @@
 // Covers whose kernels may round to a smaller float type, within the error that the user allows.
 //
 // The error of a lowered variant was measured with its cost: the root mean square of the error, as
-// a part of that of its result; error_amplification.h estimates a cover's, and priced_search.h
-// finds the fastest cover within an estimate.
+// a part of that of its result. error_amplification.h estimates a cover's error, and the search
+// finds the fastest cover within an estimate (SearchProblem::max_error).
 //
 // Such covers are run whole, on the model's own weights and several inputs, until the error of the
 // outputs is within the budget.
@@ -15,24 +15,20 @@
 
 namespace collage {
 
-// Prices at which the search finds covers that err by less than `max_error`; none when lowering
-// gains nothing within it. Of the covers that are found only the first is looked at.
-Result<std::vector<LoweringPrice>> find_prices(const std::vector<CostedCandidate>& candidates,
-                                               double max_error, const FindCovers& find_cheapest,
-                                               const CoverError& error);
+// Estimates within which the search finds covers that err by less than `max_error`; none where
+// lowering gains nothing within it. Of the covers that are found only the first is looked at.
+Result<BudgetList> find_budgets(const std::vector<CostedCandidate>& candidates, double max_error,
+                                const FindCovers& find, const CoverError& error_of);
 
 // Measures a cover's costs once more (remeasure.h), which changes the candidates'; whether it did.
 using Remeasure =
     std::function<Result<bool>(const NamedCover&, std::vector<CostedCandidate>& candidates)>;
 
 // Chooses once more, among the covers found, of which `full` was chosen in float32, and lowered
-// ones within the budget (`options.max_error`), which are added to them. The candidates found have
-// lowered variants (lowered_costs.h). `find_cheapest` gives the first of the covers that `find`
-// gives, in a fraction of the time.
+// ones within the budget (`context.options.max_error`), which are added to them. The candidates
+// found have lowered variants (lowered_costs.h).
 Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
-                                         const FindCovers& find, const FindCovers& find_cheapest,
-                                         const Remeasure& remeasure, const Lower& lower_cover,
-                                         CoverChecks& checks, CostDatabase& database,
-                                         const ChooseOptions& options, Progress* progress);
+                                         const FindCovers& find, const Remeasure& remeasure,
+                                         const ChooseContext& context);
 
 }  // namespace collage

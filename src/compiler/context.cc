@@ -168,6 +168,11 @@ Result<LoweredPlan> CompileContext::lower_cover(const NamedCover& cover,
   return lower(graph, choices, cover.conversions, lowering_);
 }
 
+ChooseContext CompileContext::choosing_among(const std::vector<CostedCandidate>& candidates) {
+  return {[this, &candidates](const NamedCover& cover) { return lower_cover(cover, candidates); },
+          checks, *database, choosing, progress};
+}
+
 Result<ConversionRow> CompileContext::conversion(const TensorType& type, const Encoding& from,
                                                  const Encoding& to) {
   return light ? costs.tried_conversion(type, from, to)

@@ -42,6 +42,8 @@ class CompileContext {
 
   Result<LoweredPlan> lower_cover(const NamedCover& cover,
                                   const std::vector<CostedCandidate>& candidates);
+  // For a choice among covers of these candidates, which must outlive it.
+  ChooseContext choosing_among(const std::vector<CostedCandidate>& candidates);
   // Whom to ask for costs.
   CostEstimator& estimator();
   // The cheapest backend for a conversion, and what it costs.

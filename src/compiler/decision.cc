@@ -166,10 +166,7 @@ Result<CoverChoice> choose(const std::vector<NamedCover>& covers,
                            const std::vector<CostedCandidate>& candidates,
                            CompileContext& context) {
   context.gate.know(context.costs.usual());
-  return choose_cover(
-      covers, candidates,
-      [&](const NamedCover& cover) { return context.lower_cover(cover, candidates); },
-      context.checks, *context.database, context.choosing, context.progress);
+  return choose_cover(covers, candidates, context.choosing_among(candidates));
 }
 
 bool has_relaxed(const CostedCandidate& candidate) {
@@ -286,21 +283,19 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
   context.end_phase("lowered costs");
   DemandedCosts demanded =
       demanded_costs(context.estimator(), found.candidates, decision.demands, context);
-  const auto find = [&](WantedCovers wanted) {
-    return [&, wanted](const std::vector<CostedCandidate>& priced) {
-      return find_compatible_covers(context.graph, priced, demanded, candidates.specs,
-                                    candidates.compatible, wanted);
-    };
+  const auto find = [&](const std::vector<CostedCandidate>& costed, double max_error,
+                        WantedCovers wanted) {
+    return find_compatible_covers(context.graph, costed, demanded, candidates.specs,
+                                  candidates.compatible, {wanted, max_error});
   };
   decision.chosen = TRY(choose_within_budget(
-      std::move(decision.chosen), found, find(WantedCovers::kAll), find(WantedCovers::kCheapest),
+      std::move(decision.chosen), found, find,
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
         if (most_remeasurements(context) == 0) return false;
         return remeasure({cover}, with_costs_of({cover}, costed), costed, context.costs,
                          RoundingLimit::kAny, context.progress);
       },
-      [&](const NamedCover& cover) { return context.lower_cover(cover, found.candidates); },
-      context.checks, *context.database, context.choosing, context.progress));
+      context.choosing_among(found.candidates)));
   context.end_phase("lowered covers");
   return decision;
 }

@@ -28,9 +28,9 @@ namespace collage {
 // Of a file; rows that were not used for longest go.
 constexpr int64_t kDatabaseLimit = int64_t{512} << 20;
 
-inline const std::vector<std::string> kRowKinds = {"function", "conversion", "trial",  "cover",
-                                                   "check",    "in_situ",    "prices", "quarantine",
-                                                   "machine",  "schedules"};
+inline const std::vector<std::string> kRowKinds = {
+    "function", "conversion", "trial",      "cover",   "check",
+    "in_situ",  "budgets",    "quarantine", "machine", "schedules"};
 
 struct CostRow {
   std::string kind, key;  // one of kRowKinds

@@ -11,8 +11,7 @@ namespace {
 constexpr JsonFields::Range kRowSeconds{0, 3e7};  // a year
 constexpr JsonFields::Range kRatio{1e-3, 1e3};
 constexpr JsonFields::Range kError{0, kMostError};  // as a part of the largest value
-constexpr JsonFields::Range kPrice{0, 1e300};
-constexpr int64_t kMostSwitches = 1'000'000, kMostScatterings = 1000;
+constexpr int64_t kMostSwitches = 1'000'000;
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -124,26 +123,23 @@ Result<InSituRow> in_situ_row_from_json(const json& j) {
   return InSituRow{TRY(fields.text("source")), TRY(fields.number("ratio", kRatio))};
 }
 
-json to_json(const PriceList& value) {
+json to_json(const BudgetList& value) {
   json list = json::array();
-  for (const LoweringPrice& price : value)
-    list.push_back({{"price", price.price},
-                    {"amplifications", price.amplifications},
-                    {"scatter", price.scatter}});
-  return {{"prices", list}};
+  for (const ErrorBudget& budget : value)
+    list.push_back({{"error", budget.error}, {"amplifications", budget.amplifications}});
+  return {{"budgets", list}};
 }
 
-Result<PriceList> price_list_from_json(const json& j) {
-  PriceList result;
-  for (const json& entry : *TRY(JsonFields(j).array("prices"))) {
+Result<BudgetList> budget_list_from_json(const json& j) {
+  BudgetList result;
+  for (const json& entry : *TRY(JsonFields(j).array("budgets"))) {
     const JsonFields fields(entry);
-    LoweringPrice price;
-    price.price = TRY(fields.number("price", kPrice));
-    price.scatter = static_cast<int>(TRY(fields.integer("scatter", 0, kMostScatterings, 0)));
+    ErrorBudget budget;
+    budget.error = TRY(fields.number("error", kError));
     const json& amplifications = *TRY(fields.object("amplifications"));
     for (const auto& [name, amplification] : amplifications.items())
-      price.amplifications[name] = TRY(JsonFields(amplifications).number(name.c_str(), kError));
-    result.push_back(std::move(price));
+      budget.amplifications[name] = TRY(JsonFields(amplifications).number(name.c_str(), kError));
+    result.push_back(std::move(budget));
   }
   return result;
 }
@@ -168,7 +164,7 @@ Status check_row_value(const CostRow& row) {
   if (row.kind == "cover") return cover_row_from_json(value).status();
   if (row.kind == "check") return check_row_from_json(value).status();
   if (row.kind == "in_situ") return check_source(row, TRY(in_situ_row_from_json(value)).source);
-  if (row.kind == "prices") return price_list_from_json(value).status();
+  if (row.kind == "budgets") return budget_list_from_json(value).status();
   return internal_error("unknown kind");
 }
 

@@ -12,7 +12,7 @@
 //   cover         CoverRow
 //   check         CheckRow
 //   in_situ       InSituRow
-//   prices        PriceList
+//   budgets       BudgetList
 #pragma once
 
 #include <map>
@@ -78,15 +78,13 @@ struct InSituRow {
 
 // By what errors of a function's lowered kernels grow until the outputs, by the function's name.
 using AmplificationTable = std::map<std::string, double>;
-// A price of errors, with what was known of amplifications when it was found
-// (choose/precision.h).
-struct LoweringPrice {
-  double price = 0;  // of a squared error, in seconds
+// What covers were estimated to err by at most when one was found whose outputs err by less than a
+// user allows, with what was known of amplifications then (choose/precision.h).
+struct ErrorBudget {
+  double error = kMostError;  // no limit
   AmplificationTable amplifications;
-  // Not 0: prices are scattered around that one, in a way of that number (see precision.cc).
-  int scatter = 0;
 };
-using PriceList = std::vector<LoweringPrice>;
+using BudgetList = std::vector<ErrorBudget>;
 
 nlohmann::json to_json(const ConversionRow& value);
 nlohmann::json to_json(const Quarantine& value);
@@ -94,14 +92,14 @@ nlohmann::json to_json(const CoreFact& fact, double value);
 nlohmann::json to_json(const CoverRow& value);
 nlohmann::json to_json(const CheckRow& value);
 nlohmann::json to_json(const InSituRow& value);
-nlohmann::json to_json(const PriceList& value);
+nlohmann::json to_json(const BudgetList& value);
 Result<ConversionRow> conversion_row_from_json(const nlohmann::json& json);
 Result<Quarantine> quarantine_from_json(const nlohmann::json& json);
 Result<double> core_fact_from_json(const CoreFact& fact, const nlohmann::json& json);
 Result<CoverRow> cover_row_from_json(const nlohmann::json& json);
 Result<CheckRow> check_row_from_json(const nlohmann::json& json);
 Result<InSituRow> in_situ_row_from_json(const nlohmann::json& json);
-Result<PriceList> price_list_from_json(const nlohmann::json& json);
+Result<BudgetList> budget_list_from_json(const nlohmann::json& json);
 
 // Whether a row is of a function on a target: its value is a TargetCosts then. Of trials there are
 // those of conversions too.

@@ -183,6 +183,7 @@ class Builder {
       if (variant.variant.inputs.size() != inputs.size() ||
           variant.variant.outputs.size() != outputs.size())
         continue;  // does not fit the candidate
+      if (variant.error > problem_.max_error) continue;
       Column column;
       column.nodes = nodes;
       for (size_t k = 0; k < inputs.size(); ++k)
@@ -192,6 +193,7 @@ class Builder {
       std::sort(column.inputs.begin(), column.inputs.end());
       std::sort(column.outputs.begin(), column.outputs.end());
       column.cost = variant.seconds + problem_.launch_penalty;
+      if (problem_.max_error < kInfinity) column.error = variant.error;
       column.choice = {c, v};
       column.kernel = kernel;
       result_.columns.push_back(std::move(column));
@@ -204,12 +206,14 @@ class Builder {
     auto effect = [](const Column& c) { return std::tie(c.nodes, c.inputs, c.outputs, c.kernel); };
     std::stable_sort(columns.begin(), columns.end(), [&](const Column& a, const Column& b) {
       if (effect(a) != effect(b)) return effect(a) < effect(b);
-      return a.cost < b.cost;
+      return std::tie(a.cost, a.error) < std::tie(b.cost, b.error);
     });
-    columns.erase(
-        std::unique(columns.begin(), columns.end(),
-                    [&](const Column& a, const Column& b) { return effect(a) == effect(b); }),
-        columns.end());
+    // The last one kept errs by less than those before it.
+    columns.erase(std::unique(columns.begin(), columns.end(),
+                              [&](const Column& kept, const Column& next) {
+                                return effect(kept) == effect(next) && next.error >= kept.error;
+                              }),
+                  columns.end());
     for (Column& column : columns)
       for (const Use& use : column.inputs) {
         const std::vector<uint32_t>& readers = result_.groups[use.group].readers;

@@ -6,7 +6,8 @@
 // the encodings in which it may exist: form 0 is plain (of the tensor and of its views alike), and
 // so are those that are row-major on another device; others are one tensor of the group in another
 // encoding. A column is one way to cover some nodes: a candidate with the forms it takes and gives.
-// Variants of one target with equal nodes and forms share a column, and the cheapest counts.
+// Variants of one target with equal nodes and forms share a column, and the cheapest counts; where
+// errors are limited, each that errs by less than all cheaper ones has a column.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,8 @@ struct Column {
   std::vector<Use> inputs;        // each once
   std::vector<uint32_t> readers;  // for each input, the first of the nodes that reads the group
   std::vector<Use> outputs;
-  double cost = 0;  // launch included
+  double cost = 0;   // launch included
+  double error = 0;  // where errors are limited
   ChosenKernel choice;
   // Columns with equal nodes and equal targets have the same number: two covers differ if these do.
   uint32_t kernel = 0;

@@ -37,6 +37,7 @@ CoverProgram::CoverProgram(const CompactProblem& compact)
     for (const Use& use : column.outputs) supplies_[use.group].givers[use.form].push_back(c);
   }
   for (Row& row : covered) program_.add_row(std::move(row));
+  limit_errors();
   for (uint32_t g = 0; g < compact.groups.size(); ++g) {
     for (auto& [place, columns] : wanted[g])
       supplies_[g].wants.push_back({place.first, place.second, std::move(columns)});
@@ -59,6 +60,16 @@ CoverProgram::CoverProgram(const CompactProblem& compact)
       if (group.root >= 0)
         depth_[reader] = std::max(depth_[reader], depth_[static_cast<size_t>(group.root)] + 1);
   }
+}
+
+// As parts of what is allowed, which the solvers' tolerances fit.
+void CoverProgram::limit_errors() {
+  const double most = compact_.problem->max_error;
+  Row row{{}, -kUnbounded, 1};
+  for (size_t c = 0; c < compact_.columns.size(); ++c)
+    if (const double error = compact_.columns[c].error; error > 0)
+      row.terms.push_back({static_cast<int>(c), (error / most) * (error / most)});
+  if (!row.terms.empty()) program_.add_row(std::move(row));
 }
 
 // A variable for each conversion that may be a part of a cheapest cover.
@@ -119,7 +130,7 @@ Result<CoverSolution> CoverProgram::solve(const SolverLimits& limits, const Vari
   CoverSolution result;
   for (size_t round = 0; round < kMostRounds; ++round) {
     const IntegerSolution solution = TRY(program_.solve(
-        {limits.branches, std::max(kLeastSeconds, limits.seconds - watch.seconds())}));
+        {limits.branches, std::max(kLeastSeconds, limits.seconds - watch.seconds()), limits.gap}));
     result.branches += solution.branches;
     if (std::optional<Cover> cover = decode(solution.used)) {
       result.cover = std::move(*cover);

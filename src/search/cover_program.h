@@ -6,6 +6,7 @@
 //   each node is in exactly one used column
 //   a form that a column reads is given by a column or converted into; so is a result's plain form
 //   a form that is converted from is given, or converted into from a third form
+//   the squared errors of the columns that are used add up to no more than max_error squared
 //
 // A solution may still hold kernels that wait for one another, or conversions that feed each other
 // in a ring. Rows against these are added when a solution has them, and the program is solved
@@ -62,6 +63,7 @@ class CoverProgram {
   using Forms = std::vector<bool>;  // a set of forms of a group
 
   void number_arcs(uint32_t group);
+  void limit_errors();
   void add_supply_row(uint32_t group, const Forms& forms, std::vector<Term> terms,
                       double wanted = 0, std::optional<uint32_t> except = std::nullopt);
   void vary(const Variation& variation);

@@ -149,7 +149,7 @@ class Tree {
     for (size_t c = 0; c < columns.size(); ++c) solvers.set_integer(tree_, static_cast<int>(c));
     solvers.set_tree_log_level(tree_, 0);
     set("threads", "0");
-    set("ratioGap", "0");
+    set("ratioGap", std::to_string(limits.gap));
     set("allowableGap", "0");
     set("heuristicsOnOff", "off");
     set("timeMode", "elapsed");
@@ -319,8 +319,9 @@ Result<IntegerSolution> IntegerProgram::branch(const SolverLimits& limits, bool 
       else
         all = false;
     }
-    const Tree tree(loaded, costs_, rows_, columns,
-                    {limits.branches, std::max(kLeastSeconds, limits.seconds - watch.seconds())});
+    const Tree tree(
+        loaded, costs_, rows_, columns,
+        {limits.branches, std::max(kLeastSeconds, limits.seconds - watch.seconds()), limits.gap});
     branches += tree.branches();
     if (tree.found() && tree.objective() < least) {
       least = tree.objective();
@@ -328,7 +329,7 @@ Result<IntegerSolution> IntegerProgram::branch(const SolverLimits& limits, bool 
       for (size_t k = 0; k < columns.size(); ++k)
         best.used[static_cast<size_t>(columns[k])] = tree.value(k) > 0.5;
     }
-    const bool enough = all || bound + slack >= least;
+    const bool enough = all || bound + std::max(slack, limits.gap * bound) >= least;
     if (least < kNoSolution && (enough || !tree.optimal())) {
       best.proven = enough && tree.optimal();
       best.bound = (best.proven ? least : std::min(tree.bound(), bound + slack)) / kScale;

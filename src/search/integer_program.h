@@ -33,6 +33,8 @@ struct Row {
 struct SolverLimits {
   int branches = 2'000;
   double seconds = 10;  // results depend on the machine where this limit is reached
+  // Relative: a solution that costs that much more than the bound counts as the optimum.
+  double gap = 0;
 };
 
 struct IntegerSolution {

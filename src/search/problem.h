@@ -21,6 +21,7 @@ namespace collage {
 struct VariantCost {
   Variant variant;
   double seconds = 0;  // measured; variants whose cost is Invalid are not listed
+  double error = 0;    // that its kernel adds to a cover's, see SearchProblem::max_error
 };
 
 struct CandidateCosts {
@@ -41,7 +42,9 @@ struct SearchProblem {
   ConversionCost conversion_cost;
   // Encodings beside those of variants through which a tensor of that type may be converted.
   std::function<std::set<Encoding>(const TensorType& type)> passing_encodings = {};
-  double launch_penalty = 0;        // seconds, for each kernel and each conversion
+  double launch_penalty = 0;  // seconds, for each kernel and each conversion
+  // A cover's error is the root of the sum of its kernels' squared errors.
+  double max_error = kInfinity;
   bool views_need_kernels = false;  // views are operator calls like any other, of no plain alias
 };
 

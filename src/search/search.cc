@@ -22,6 +22,9 @@ constexpr SolverLimits kAlternativeLimits = {100, 10};
 // little, or, where somebody disturbed that one, by a lot.
 constexpr double kLaunchPerturbations[] = {15e-6, 150e-6};
 constexpr double kWorthTiming = 1.15;  // an alternative may cost that much more than the best
+// Where errors are limited, which of some equal kernels may err is one of many choices that cost
+// about the same: to tell them apart is worth no branches.
+constexpr double kGapWithinErrors = 1e-3;
 
 // The candidates whose target and nodes `allowed` accepts.
 template <typename Allowed>
@@ -59,7 +62,9 @@ std::vector<Variation> robust_variations(const SearchProblem& problem, const Cov
 class Searcher {
  public:
   Searcher(const CompactProblem& compact, const SearchOptions& options)
-      : program_(compact), options_(options) {}
+      : program_(compact),
+        gap_(compact.problem->max_error < kInfinity ? kGapWithinErrors : 0),
+        options_(options) {}
 
   Result<SearchResult> run(const Variation& variation = {}) {
     CoverSolution solution = TRY(solve({options_.max_branches, options_.max_seconds}, variation));
@@ -107,7 +112,8 @@ class Searcher {
   }
 
  private:
-  Result<CoverSolution> solve(const SolverLimits& limits, const Variation& variation) {
+  Result<CoverSolution> solve(SolverLimits limits, const Variation& variation) {
+    limits.gap = gap_;
     CoverSolution solution = TRY(program_.solve(limits, variation));
     result_.counts += {1, solution.from_linear_program ? size_t{1} : size_t{0}, solution.branches};
     return solution;
@@ -115,6 +121,7 @@ class Searcher {
 
   const Stopwatch watch_;
   CoverProgram program_;
+  const double gap_;
   const SearchOptions& options_;
   SearchResult result_;
 };

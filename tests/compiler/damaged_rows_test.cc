@@ -101,7 +101,7 @@ TEST_F(DamagedRows, AreLeftAsideAndMeasuredAgain) {
   for (const Damage& damage : damages()) {
     SCOPED_TRACE(damage.name);
     const std::set<std::string> kinds = damage_all(damage);
-    for (const char* kind : {"function", "cover", "in_situ", "prices"})
+    for (const char* kind : {"function", "cover", "in_situ", "budgets"})
       EXPECT_TRUE(kinds.count(kind)) << kind;
     EXPECT_EQ(verify_costs(*CostDatabase::open(options_.database)).status().code(),
               ErrorCode::kVerification);
@@ -113,7 +113,7 @@ TEST_F(DamagedRows, AreLeftAsideAndMeasuredAgain) {
     ASSERT_TRUE(program.ok()) << program.status().to_string();
     expect_right_result(*program);
     EXPECT_GT(program->impl().report.estimates.measured, 0);
-    for (const char* kind : {"function", "cover", "in_situ", "prices"})
+    for (const char* kind : {"function", "cover", "in_situ", "budgets"})
       EXPECT_THAT(said, HasSubstr(std::string(kind) + " ")) << said;
     EXPECT_THAT(said, HasSubstr("left aside"));
 

@@ -65,10 +65,8 @@ class Stages : public testing::GivenModel {
     return std::move(covers).value();
   }
   ChosenCover choice_of(const CoverSearch& covers) {
-    Result<CoverChoice> choice = choose_cover(
-        covers.covers, covers.candidates,
-        [&](const NamedCover& cover) { return context_->lower_cover(cover, covers.candidates); },
-        context_->checks, *context_->database, context_->choosing, nullptr);
+    Result<CoverChoice> choice =
+        choose_cover(covers.covers, covers.candidates, context_->choosing_among(covers.candidates));
     EXPECT_TRUE(choice.ok()) << choice.status().to_string();
     EXPECT_TRUE(choice->chosen) << choice->failure;
     return std::move(*choice->chosen);

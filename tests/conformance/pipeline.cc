@@ -96,7 +96,7 @@ class CasePipeline {
       if (has_refusals_) TRY(add(std::exchange(pruned_, {})));
       const CoverSearch found =
           TRY(find_compatible_covers(*candidates_.graph, costed_, costs_, candidates_.specs,
-                                     candidates_.compatible, WantedCovers::kCheapest));
+                                     candidates_.compatible, {WantedCovers::kCheapest}));
       Result<LoweredPlan> lowered = lower_cover(found);
       if (lowered.ok() || refused_.empty() || attempt == kMostRefusals) return lowered;
       leave_out_refused();

@@ -50,8 +50,8 @@ std::vector<CostRow> sound_rows() {
       {"machine", "", "contention", "machine", json_text(to_json(kCoreFacts[0], 1.1)), "", ""},
       {"cover", "", "model\nkernels", "machine", json_text(to_json(cover)), "", ""},
       {"in_situ", "", "model", "machine", json_text(to_json(InSituRow{"model", 1.1})), "", ""},
-      {"prices", "", "model", "machine",
-       json_text(to_json(PriceList{{1e-3, {{"function", 2.0}}, 1}})), "", ""},
+      {"budgets", "", "model", "machine",
+       json_text(to_json(BudgetList{{1e-3, {{"function", 2.0}}}})), "", ""},
       {"check", "", "model\nkernels\nconstants", "machine", json_text(to_json(check)), "", ""},
   };
   for (CostRow& row : rows) row.key = CostDatabase::key_of(row.text, row.context);
@@ -91,9 +91,9 @@ TEST(RowValues, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read.switches, 3u);
   EXPECT_EQ(read.measured.samples, 40);
   EXPECT_EQ(read.predicted, 2.1e-3);
-  const PriceList prices = price_list_from_json(parse_json(sound_rows()[8].value)).value();
-  EXPECT_EQ(prices[0].amplifications.at("function"), 2);
-  EXPECT_EQ(prices[0].scatter, 1);
+  const BudgetList budgets = budget_list_from_json(parse_json(sound_rows()[8].value)).value();
+  EXPECT_EQ(budgets[0].amplifications.at("function"), 2);
+  EXPECT_EQ(budgets[0].error, 1e-3);
   const TargetCosts costs = target_costs_from_json(parse_json(sound_rows()[0].value)).value();
   EXPECT_EQ(std::get<Invalid>(costs.variants[1].cost).failure, WorkerFailure::kTimeout);
   const CheckRow check = check_row_from_json(parse_json(sound_rows()[9].value)).value();
@@ -149,8 +149,8 @@ TEST(RowValues, AreRefusedWhereTheyMakeNoSense) {
       {9, "/culprits/0", "5", "'culprits'"},
       {7, "/ratio", "0", "'ratio'"},
       {7, "/source", "\"another\"", "'source'"},
-      {8, "/prices/0/amplifications/function", "\"much\"", "'function'"},
-      {8, "/prices/0/price", "-1", "'price'"},
+      {8, "/budgets/0/amplifications/function", "\"much\"", "'function'"},
+      {8, "/budgets/0/error", "-1", "'error'"},
   };
   for (const Damage& damage : damages) {
     CostRow row = sound_rows()[damage.row];

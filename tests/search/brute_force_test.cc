@@ -72,6 +72,13 @@ class RandomProblem {
     fixture_->problem.launch_penalty = 0.125 * double(pick(3));
   }
 
+  // Variants err by 0, 1, 2 or 3, a cover may err by 3.
+  void limit_errors() {
+    for (CandidateCosts& costs : fixture_->problem.candidates)
+      for (VariantCost& variant : costs.variants) variant.error = double(pick(4));
+    fixture_->problem.max_error = 3;
+  }
+
   Fixture& fixture() { return *fixture_; }
   const std::string& text() const { return text_; }
 
@@ -178,6 +185,39 @@ TEST(Search, IsTheSameEveryTime) {
   for (size_t c = 0; c < first.covers.size(); ++c)
     EXPECT_EQ(first.covers[c].kernels, second.covers[c].kernels);
   EXPECT_EQ(first.counts.branches, second.counts.branches);
+}
+
+TEST(Search, EqualsBruteForceWithinErrors) {
+  constexpr size_t kWanted = 200;
+  size_t found = 0, refused = 0, limited = 0;
+  for (unsigned seed = 0; found < kWanted; ++seed) {
+    ASSERT_LT(seed, 8 * kWanted);
+    RandomProblem random(seed, true);
+    Fixture& f = random.fixture();
+    if (f.operators() > 12) continue;
+    const double free = Oracle(f.problem).best();
+    random.limit_errors();
+    const double expected = Oracle(f.problem).best();
+    const Result<SearchResult> result = search_covers(f.problem);
+    ASSERT_EQ(result.ok(), expected < kInfinity) << "seed " << seed << " " << random.text();
+    refused += free < kInfinity && !result.ok();
+    if (!result.ok()) continue;
+    ++found;
+    limited += free < expected;
+    ASSERT_EQ(result->covers[0].seconds, expected) << "seed " << seed << " " << random.text();
+    EXPECT_TRUE(result->exact);
+    for (const Cover& cover : result->covers) {
+      check_cover(f, cover);
+      double squares = 0;
+      for (const ChosenKernel& kernel : cover.kernels) {
+        const VariantCost& used = f.problem.candidates[kernel.candidate].variants[kernel.variant];
+        squares += used.error * used.error;
+      }
+      EXPECT_LE(squares, 9);
+    }
+  }
+  EXPECT_GT(refused, 0u);
+  EXPECT_GE(10 * limited, 3 * found) << "the limit matters";
 }
 
 TEST(Search, EqualsBruteForceWithOneExit) { compare_with_oracle(false, 200); }

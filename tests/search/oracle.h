@@ -44,7 +44,7 @@ class Oracle {
   // Infinity when there is none.
   double best() {
     IndexSet covered;
-    choose(covered, 0);
+    choose(covered, 0, 0);
     return best_;
   }
 
@@ -223,7 +223,8 @@ class Oracle {
     return done.size() == kernels.size();
   }
 
-  void choose(const IndexSet& covered, double spent) {
+  void choose(const IndexSet& covered, double spent, double squared_errors) {
+    if (squared_errors > problem_.max_error * problem_.max_error) return;
     size_t next = IndexSet::kNone;
     double least = spent;  // with the other nodes' cheapest shares
     kernels_.for_each([&](size_t i) {
@@ -243,8 +244,9 @@ class Oracle {
       if (!inside.contains(next) || inside.intersects(covered)) continue;
       for (size_t v = 0; v < problem_.candidates[c].variants.size(); ++v) {
         chosen_.push_back({c, v});
-        choose(covered | inside,
-               spent + problem_.candidates[c].variants[v].seconds + problem_.launch_penalty);
+        const VariantCost& variant = problem_.candidates[c].variants[v];
+        choose(covered | inside, spent + variant.seconds + problem_.launch_penalty,
+               squared_errors + variant.error * variant.error);
         chosen_.pop_back();
       }
     }

@@ -110,7 +110,7 @@ Outcome run_rows(const std::string& input) {
     (void)cover_row_from_json(value);
     (void)check_row_from_json(value);
     (void)in_situ_row_from_json(value);
-    (void)price_list_from_json(value);
+    (void)budget_list_from_json(value);
     (void)is_stale(row);
   }
   look_up(*database, inserted);
