@@ -11,9 +11,9 @@
 #include "backend/contraction/kernels/geometry.h"
 #include "backend/contraction/kernels/packed_operand.h"
 #include "backend/contraction/kernels/saved_contraction.h"
-#include "backend/contraction/kernels/shares.h"
 #include "backend/contraction/kernels/sharing_kernel.h"
 #include "backend/contraction/kernels/vectors.h"
+#include "backend/contraction/kernels/work_queue.h"
 #include "base/integers.h"
 
 namespace collage::contraction {
@@ -78,8 +78,8 @@ class ContractionCode {
     return save_contraction(micro_kernel_.loader(), c_, schedule_, packed_);
   }
 
-  /// `shares` are of columns or chunks.
-  Status run(const KernelArgs& args, Shares& shares) const {
+  /// `queue` has columns or chunks.
+  Status run(const KernelArgs& args, WorkQueue& queue) const {
     Call call;
     for (const Source& source : sources_)
       call.images.push_back(static_cast<const float*>(args.inputs[source.image.data]));
@@ -92,7 +92,7 @@ class ContractionCode {
     }
     auto* workspace = static_cast<char*>(args.workspace);
     const Range all_columns{0, static_cast<int64_t>(columns_.size())};
-    shares.deal(schedule_.by_columns ? all_columns.end * row_parts() : chunks());
+    queue.reset(schedule_.by_columns ? all_columns.end * row_parts() : chunks());
 #pragma omp parallel num_threads(threads_)
     {
       const int index = omp_get_thread_num(), team = omp_get_num_threads();
@@ -102,7 +102,7 @@ class ContractionCode {
         copy_part(call, position(0), part, copy);
 #pragma omp barrier
         const Range all_rows{0, row_blocks_};
-        while (const std::optional<int64_t> piece = shares.next(index)) {
+        while (const std::optional<int64_t> piece = queue.next(index)) {
           const int64_t column = *piece / row_parts(), part_of_rows = *piece % row_parts();
           multiply(call, share(row_blocks_, part_of_rows, row_parts()), {column, column + 1},
                    {copy, all_rows});
@@ -120,7 +120,7 @@ class ContractionCode {
           const Range own = share(all_columns.end, index, team);
           for (int64_t piece = 0; piece < chunks(); ++piece) multiply_chunk(piece, own);
         } else {
-          while (const std::optional<int64_t> piece = shares.next(index))
+          while (const std::optional<int64_t> piece = queue.next(index))
             multiply_chunk(*piece, all_columns);
         }
       }

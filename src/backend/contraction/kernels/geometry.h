@@ -14,7 +14,7 @@
 #pragma once
 
 #include "backend/contraction/kernels/contraction.h"
-#include "backend/contraction/kernels/shares.h"
+#include "backend/contraction/kernels/work_queue.h"
 
 namespace collage::contraction {
 

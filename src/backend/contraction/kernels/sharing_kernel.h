@@ -1,11 +1,11 @@
-// A kernel of code that runs never change, packed weights among it, and of shares of its own: twins
-// have the code in common and run at once.
+// A kernel of immutable code, packed weights included, and a work queue of its own: twins share the
+// code and run at once.
 #pragma once
 
 #include <memory>
 #include <utility>
 
-#include "backend/contraction/kernels/shares.h"
+#include "backend/contraction/kernels/work_queue.h"
 #include "runtime/kernel.h"
 
 namespace collage::contraction {
@@ -14,9 +14,9 @@ template <typename Code>
 class SharingKernel : public Kernel {
  public:
   explicit SharingKernel(std::shared_ptr<const Code> code)
-      : code_(std::move(code)), shares_(code_->threads()) {}
+      : code_(std::move(code)), queue_(code_->threads()) {}
 
-  Status run(const KernelArgs& args) override { return code_->run(args, shares_); }
+  Status run(const KernelArgs& args) override { return code_->run(args, queue_); }
   size_t workspace_bytes() const override { return code_->workspace_bytes(); }
   size_t constant_bytes() const override { return code_->constant_bytes(); }
   Result<std::shared_ptr<Kernel>> twin() const override {
@@ -26,7 +26,7 @@ class SharingKernel : public Kernel {
 
  private:
   std::shared_ptr<const Code> code_;
-  Shares shares_;  ///< of what the threads of one run do
+  WorkQueue queue_;  ///< of the threads of one run
 };
 
 }  // namespace collage::contraction

@@ -1,6 +1,6 @@
-// Pieces of work that threads share out: each begins with a part of its own, front to back, and who
-// is done takes pieces from the back of another's. So a core that others use too, or whose data lie
-// farther away, does fewer. Which piece is which does not depend on who does it.
+// WorkQueue: pieces of work for threads, with work stealing. Each thread begins with a part of its
+// own, front to back; a thread that is done takes pieces from the back of another's part. So a core
+// that is shared, or far from its data, does fewer. A piece is the same whichever thread does it.
 #pragma once
 
 #include <atomic>
@@ -13,23 +13,23 @@ namespace collage::contraction {
 struct Range {
   int64_t begin, end;
 };
-/// The part `index` of `count` pieces in `of` parts, as equal as can be.
+/// Returns part `index` of `count` pieces in `of` parts, as equal as possible.
 inline Range share(int64_t count, int64_t index, int64_t of) {
   return {count * index / of, count * (index + 1) / of};
 }
 
-class Shares {
+class WorkQueue {
  public:
-  explicit Shares(int threads) : of_(static_cast<size_t>(threads)) {}
+  explicit WorkQueue(int threads) : of_(static_cast<size_t>(threads)) {}
 
-  /// Pieces 0 to `count`, before the threads begin. Those of a thread that never comes are done by
-  /// the others.
-  void deal(int64_t count) {
+  /// Sets pieces 0 to `count`, before the threads begin. If a thread never begins, the others do
+  /// its pieces.
+  void reset(int64_t count) {
     for (int64_t t = 0; t < threads(); ++t)
       of_[static_cast<size_t>(t)].rest = packed(share(count, t, threads()));
   }
 
-  /// The next piece for that thread; nothing when all are taken.
+  /// Returns the next piece for that thread; none if all are taken.
   std::optional<int64_t> next(int thread) {
     for (int64_t other = 0; other < threads(); ++other) {
       std::atomic<uint64_t>& rest = of_[static_cast<size_t>((thread + other) % threads())].rest;

@@ -1,5 +1,5 @@
-// Pieces that threads share out: each is done once, by somebody.
-#include "backend/contraction/kernels/shares.h"
+// Pieces of a work queue: each is done once.
+#include "backend/contraction/kernels/work_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -9,28 +9,28 @@
 namespace collage::contraction {
 namespace {
 
-TEST(Shares, BeginWithTheirOwnAndTakeFromTheBackOfOthers) {
-  Shares shares(2);
-  shares.deal(5);
-  EXPECT_EQ(shares.next(0), 0);
-  EXPECT_EQ(shares.next(1), 2);
-  EXPECT_EQ(shares.next(0), 1);
-  EXPECT_EQ(shares.next(0), 4) << "the other's last";
-  EXPECT_EQ(shares.next(1), 3);
-  EXPECT_EQ(shares.next(0), std::nullopt);
-  EXPECT_EQ(shares.next(1), std::nullopt);
+TEST(WorkQueue, ThreadsBeginWithTheirOwnAndTakeFromTheBackOfOthers) {
+  WorkQueue queue(2);
+  queue.reset(5);
+  EXPECT_EQ(queue.next(0), 0);
+  EXPECT_EQ(queue.next(1), 2);
+  EXPECT_EQ(queue.next(0), 1);
+  EXPECT_EQ(queue.next(0), 4) << "the other's last";
+  EXPECT_EQ(queue.next(1), 3);
+  EXPECT_EQ(queue.next(0), std::nullopt);
+  EXPECT_EQ(queue.next(1), std::nullopt);
 }
 
-TEST(Shares, EachPieceOnceAmongManyThreads) {
+TEST(WorkQueue, EachPieceOnceAmongManyThreads) {
   for (const int64_t count : {0, 1, 7, 20'000}) {
     constexpr int kThreads = 4;
-    Shares shares(kThreads + 1);  // one never comes
-    shares.deal(count);
+    WorkQueue queue(kThreads + 1);  // one never comes
+    queue.reset(count);
     std::vector<std::vector<int64_t>> taken(kThreads);
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t)
       threads.emplace_back([&, t] {
-        while (const auto piece = shares.next(t)) taken[static_cast<size_t>(t)].push_back(*piece);
+        while (const auto piece = queue.next(t)) taken[static_cast<size_t>(t)].push_back(*piece);
       });
     for (std::thread& thread : threads) thread.join();
     std::vector<int64_t> all;
