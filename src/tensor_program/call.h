@@ -19,34 +19,34 @@ namespace collage::tensor_program {
 
 inline constexpr const char* kCallOp = "tensor_program";
 
-/// This operator and external_call.h's.
+/// Registers this operator and external_call.h's.
 void register_call_ops();
 
-/// What a call of the operator computes: its program, verified when the call was typed, and its
-/// accesses proven to stay inside its arrays (accesses.h).
+/// Returns the program of a call, which was verified when the call was typed and whose accesses are
+/// proven to stay inside its arrays (accesses.h).
 Result<Program> program_of_call(const CallNode& call);
-/// The attributes of a call of the program, with all values of its constants; `name` may be empty.
+/// Returns the attributes of a call, with all values of constants; `name` may be empty.
 Attrs call_attrs(const Program& program, const std::string& name);
-/// A call of the program.
+/// Calls the program.
 Result<Expr> call_of_program(const Program& program, std::vector<Expr> args,
                              const std::string& name, const std::string& origin);
 
-/// The call's arguments by the names of the program's parameters.
+/// Returns the call's arguments by the names of the program's parameters.
 std::map<std::string, Expr> arguments_of(const CallNode& call, const Program& program);
-/// A call of the program, whose parameters get the arguments of their names. Fails where the
-/// program may not be called (its accesses are no longer proven, say).
+/// Calls the program with arguments by the names of its parameters. Fails if it may not be called
+/// (its accesses are no longer proven, say).
 Result<Expr> call_program(const Program& program, const std::map<std::string, Expr>& arguments,
                           const std::string& origin);
 
-/// What reports call it: an operator by that, a named program and a function that has a
-/// "global_symbol" by their names, another function "call".
+/// Returns the name of a call in reports: the operator's, a named program's, that of a function
+/// with a "global_symbol", else "call".
 std::string name_of_call(const CallNode& call);
 
-/// The program's type as a graph function's.
+/// Returns the program's type as a graph function's.
 Type function_type(const Program& program);
 
-/// Whether graphs may call the verified program, whose text comes from users: its constants have
-/// values, its accesses stay inside its arrays. `where` gets the name of what does not.
+/// Checks that graphs may call the verified program, whose text comes from users: its constants
+/// have values, its accesses stay inside its arrays. `where` gets the name of what fails.
 Status check_callable(const Program& program, std::string* where = nullptr);
 
 }  // namespace collage::tensor_program

@@ -1,4 +1,4 @@
-// Terms of operands that nobody has looked at, as text has them.
+// Makes terms of unchecked operands, as text has them.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace collage::tensor_program {
 
-/// make_term(op, args) where the operation takes so many operands of these types; constants take
-/// the type of what stands beside them.
+/// Returns make_term(op, args) if the operation takes that many operands of these types; constants
+/// take the type of the other operand.
 Result<Term> checked_term(TermOp op, std::vector<Term> args);
 
 }  // namespace collage::tensor_program

@@ -1,4 +1,4 @@
-// The values of a constant, as text lists them, in a tensor.
+// Converts the values of a constant, as text lists them, to a tensor.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace collage::tensor_program {
 
-/// One value an element, in row-major order; of the constant `name`.
+/// Takes one value an element, in row-major order; of the constant `name`.
 Result<Tensor> tensor_of(const std::string& name, const TensorType& type,
                          const std::vector<Term>& values);
 

@@ -1,6 +1,6 @@
 // Operators that users define by programs over symbols (include/collage/operators.h): registered
-// like those of src/ops, and replaced in a model by calls of their programs (call.h), so that what
-// compiles programs compiles them.
+// like those of src/ops, and replaced in a model by calls of their programs (call.h), so that
+// backends that compile programs compile them.
 #pragma once
 
 #include <collage/operators.h>
@@ -15,22 +15,22 @@ struct DefinedOperator {
   SymbolicProgram program;
 };
 
-/// Whether it is "domain::Operator".
+/// Returns whether it is "domain::Operator".
 bool is_node_name(std::string_view name);
 
-/// As define_operator, where the operators of src/ops and call.h's are registered. What is defined
-/// stays for the rest of the process.
+/// Implements define_operator, after the operators of src/ops and call.h are registered.
+/// Definitions stay for the rest of the process.
 Status define(const OperatorDefinition& definition);
-/// Null where nobody defined it.
+/// Returns null if it is not defined.
 const DefinedOperator* find_defined(std::string_view name);
-/// That a node means: "domain::Operator", "::Operator" in the standard domain.
+/// Finds the operator of a node: "domain::Operator", "::Operator" in the standard domain.
 const DefinedOperator* find_defined_node(std::string_view node);
 
-/// The operator's own cases, or some with sizes that are hard to get right. An error where one, or
-/// each of those made up, is none.
+/// Returns the operator's own cases, or some with sizes that are hard to get right. Fails if one,
+/// or each generated one, is invalid.
 Result<std::vector<OpCase>> cases_of(const DefinedOperator& op);
 
-/// Calls of defined operators become calls of their programs.
+/// Replaces calls of defined operators by calls of their programs.
 Result<Function> expand_defined(const Function& function);
 
 }  // namespace collage::tensor_program

@@ -1,5 +1,5 @@
-// What a program computes, by walking over it: the meaning that a compiled kernel must have. For
-// tests, and for folding programs of constants; the schedule plays no part.
+// Interprets a program: the reference for compiled kernels, used by tests and for folding programs
+// of constants. The schedule has no effect.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@
 
 namespace collage::tensor_program {
 
-/// The results, in order, for values of the program's parameters, in order. An error where a
-/// constant has no values, a stage reads beside an array, or an external function is missing or
+/// Returns the results, in order, for values of the program's parameters, in order. Fails if a
+/// constant has no values, a stage reads outside an array, or an external function is missing or
 /// fails.
 Result<std::vector<Tensor>> evaluate(const Program& program, std::span<const Tensor> params);
 
-/// Small random changes of what operations give, the same for the same seed on any number of
+/// Small random changes of operations' results, the same for the same seed on any number of
 /// threads.
 struct OperationNoise {
   /// The root mean square of the change, relative to the result of an operation on reals of that
@@ -24,7 +24,7 @@ struct OperationNoise {
   std::function<double(TermOp, DType)> relative;
   uint64_t seed = 0;
 };
-/// The same with noise; external functions give what they give without.
+/// Does the same with noise; external functions' results stay unchanged.
 Result<std::vector<Tensor>> evaluate(const Program& program, std::span<const Tensor> params,
                                      const OperationNoise& noise);
 

@@ -1,4 +1,4 @@
-// Extents in symbols: what is known of an array's dimensions before its operator is called.
+// Extents over symbols: an array's dimensions before its operator is called.
 //
 //   param X: float32[n, 2 * d];    [4, 6] decides n = 4 and d = 3
 //
@@ -20,16 +20,16 @@ namespace collage::tensor_program {
 /// The values of symbols.
 using Symbols = std::map<std::string, int64_t>;
 
-/// Reads the extent that starts at `tokens[at]`, and moves `at` behind it.
+/// Parses the extent that starts at `tokens[at]`, and moves `at` behind it.
 Result<Term> parse_extent(const std::vector<Token>& tokens, size_t& at);
 
-/// The names in it that have no value, each once; none of an undefined one.
+/// Returns the names without a value, each once; none for an undefined extent.
 std::vector<std::string> unknown_symbols(const Term& extent, const Symbols& known);
-/// Nothing where a symbol has no value, or a number on the way does not fit 32 bits.
+/// Returns none if a symbol has no value, or an intermediate number does not fit 32 bits.
 std::optional<int64_t> value_of(const Term& extent, const Symbols& symbols);
 
-/// The one unknown symbol's value for which the extent is `value`; nothing where the extent is not
-/// linear in it, or no integer gives that value.
+/// Returns the value of the one unknown symbol for which the extent is `value`; none if the extent
+/// is not linear in it, or no integer gives that value.
 std::optional<int64_t> solve(const Term& extent, const std::string& symbol, const Symbols& known,
                              int64_t value);
 

@@ -3,10 +3,10 @@
 //   stage C[i:128, j:64] = extern "cblas_sgemm"(A, B): float32;
 //   extern @best(Tensor[(8, 100), float32]) = "mine.best";
 //
-// whatever number of operators such a call stands for. A function gets whole dense arrays as DLPack
-// tensors and fills its results, which the caller allocates. A stage is one array, so it calls
-// functions of one result; calls from modules may have several (external_call.h). Backends register
-// theirs when they are registered, users by include/collage/functions.h; labels are global.
+// for any number of operators. A function gets whole dense arrays as DLPack tensors and fills its
+// results, which the caller allocates. A stage is one array, so it calls functions of one result;
+// calls from modules may have several (external_call.h). Backends register their functions when
+// they are registered, users by include/collage/functions.h; labels are global.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -28,21 +28,21 @@ struct ExternalFunction {
   using Call =
       std::function<Status(std::span<const DLTensor> inputs, std::span<const DLTensor> results)>;
   std::string label;
-  /// The results' types for inputs of these, or why they do not fit.
+  /// Returns the results' types for inputs of these types, or why they do not fit.
   Types types;
   Call call;
-  /// The input that the function updates in place, of the first result's type: it gets that result
-  /// for it, which holds the input's values. Graph functions see a new value all the same.
+  /// The input that the function updates in place, of the first result's type: it gets that result,
+  /// filled with the input's values. Graph functions see a new value all the same.
   std::optional<size_t> updates = std::nullopt;
-  /// "domain::Operator": the ONNX nodes that mean it; empty: none.
+  /// "domain::Operator": ONNX nodes that call it; empty: none.
   std::string onnx = {};
-  /// Processes that measure do not have it.
+  /// True if worker processes do not have it.
   bool is_local = false;
 };
 
-/// False, and nothing changes, where the label or the ONNX node has a function already.
+/// Returns false, without a change, if the label or the ONNX node has a function already.
 bool register_external(ExternalFunction function);
-/// One with one result.
+/// Registers a function with one result.
 bool register_external(std::string label,
                        std::function<Result<TensorType>(std::span<const TensorType>)> type,
                        std::function<Status(std::span<const DLTensor>, const DLTensor&)> call,
@@ -52,20 +52,20 @@ const ExternalFunction* find_external_node(std::string_view node);  ///< likewis
 bool has_local_functions();                                         ///< that only this process has
 std::vector<std::string> external_labels();                         ///< sorted
 
-/// What the function gives for inputs of these types: one array or more, each of a size that can
-/// be, and an input that it updates is of the first one's type.
+/// Returns the results' types for inputs of these types: one array or more, each of a possible
+/// size; an input that the function updates has the first one's type.
 Result<std::vector<TensorType>> result_types(const ExternalFunction& function,
                                              std::span<const TensorType> inputs);
-/// The same of a function that gives one array.
+/// Does the same for a function with one result.
 Result<TensorType> result_type(const ExternalFunction& function,
                                std::span<const TensorType> inputs);
 
-/// Calls the function. What it updates is copied to the first result first, unless it lies there.
-/// Errors begin with the label.
+/// Calls the function. Copies the input that it updates to the first result first, unless it lies
+/// there. Errors begin with the label.
 Status call_external(const ExternalFunction& function, std::span<const DLTensor> inputs,
                      std::span<const DLTensor> results);
 
-/// DLPack's view of memory: `shape` must outlive it.
+/// Makes DLPack's view of memory; `shape` must outlive it.
 DLTensor dl_tensor(DType dtype, std::span<const int64_t> shape, void* data);
 
 }  // namespace collage::tensor_program

@@ -19,8 +19,8 @@ struct InPlaceResult {
 };
 std::vector<InPlaceResult> in_place_results(const Program& program);
 
-/// The parameter that the stage starts from, element by element, and that nothing else reads, where
-/// updates follow; else null.
+/// Returns the parameter that the stage starts from, element by element, if updates follow and
+/// nothing else reads it; else null.
 const Buffer* updated_param(const Program& program, const Stage& stage);
 
 }  // namespace collage::tensor_program

@@ -3,9 +3,9 @@
 //
 //   S.update(0).tensorise(j, r, dot_int16x2, 8);
 //
-// has it compute 8 neighbours along j, and all that the sum over r adds to them, at once. The sum
-// has to be what the intrinsic computes: S's value is matched with that of the intrinsic, its
-// arrays with the intrinsic's operands, which have to lie in memory as the operands do.
+// computes 8 neighbours along j, and all terms that the sum over r adds to them, at once. The sum
+// must match the intrinsic: S's value is compared with the intrinsic's, its arrays with the
+// intrinsic's operands, and they must lie in memory as the operands do.
 #pragma once
 
 #include <optional>
@@ -29,28 +29,28 @@ namespace collage::tensor_program {
 struct Intrinsic {
   std::string name;
   Program program;
-  /// The furthest from zero that elements of the lanes may be, where instructions do not compute
-  /// the sum of others.
+  /// The largest magnitude of the lanes' elements, if instructions do not compute the sum of larger
+  /// ones.
   std::optional<int64_t> lanes_bound = {};
 
   const Stage& stage() const { return program.stages[0]; }
-  /// Products of a term: one, or two, whose sum has to fit 16 bits for each two terms.
+  /// Products of a term: one, or two, whose sum must fit 16 bits for each two terms.
   size_t products() const { return program.buffers.size() / 2; }
   const Update& update() const { return stage().updates[0]; }
   int64_t terms() const { return update().over[0].extent; }  ///< that are added to a lane
   DType shared_dtype() const { return program.buffers[0].type.dtype; }
   DType lanes_dtype() const { return program.buffers[1].type.dtype; }
-  /// Of its type, within the bound.
+  /// Returns whether values are of its type and within the bound.
   bool takes_lanes(const std::optional<Range>& values) const;
 };
 
-/// In the order in which they are worth trying.
+/// In order of preference.
 const std::vector<Intrinsic>& intrinsics();
 const Intrinsic* find_intrinsic(std::string_view name);  ///< null when there is none
 
-/// Why the update that the step (kTensorise) names is no such instruction: as many points of the
-/// loop over its first name as its number says, and all of the loop over its second. Both loops
-/// are axes, of the stage and of the update.
+/// Returns why the update that the step (kTensorise) names does not match the instruction: it needs
+/// as many points of the loop over its first name as its number states, and all of the loop over
+/// its second. Both loops are axes, of the stage and of the update.
 Status check_tensorised(const Program& program, const Stage& stage, const Primitive& step,
                         const Intrinsic& intrinsic);
 

@@ -12,23 +12,23 @@
 
 namespace collage::tensor_program {
 
-/// A stage every element of which is an element of one other array, wherever values do not decide.
+/// Returns whether every element is an element of one other array, at indices without values.
 bool only_moves(const Stage& stage);
-/// Which gives that array as it is.
+/// Returns whether it gives that array unchanged.
 bool is_identity(const Program& program, const Stage& stage);
 
-/// What a stage that only moves elements does to the array that it reads.
+/// Returns what a stage that only moves elements does to the array that it reads.
 Program layout_of(const Program& program, const Stage& stage);
-/// What a call does that only moves the elements of its one argument: of a program without a
-/// schedule or with memory scopes, of a transpose, or of an operator that renames elements. Nothing
-/// where it is no such call.
+/// Returns what a call does that only moves the elements of its one argument: a program without a
+/// schedule or with memory scopes, a transpose, or an operator that renames elements. None for
+/// other calls.
 std::optional<Program> layout_of(const CallNode& call);
 
-/// First `inner`, then `outer`; nothing where its indices would be unreasonably long.
+/// Applies `inner`, then `outer`; none if its indices would be unreasonably long.
 std::optional<Program> joined(const Program& inner, const Program& outer);
-/// Whether they undo each other.
+/// Returns whether they undo each other.
 bool cancel(const Program& inner, const Program& outer);
-/// Whether a layout moves nothing.
+/// Returns whether a layout moves nothing.
 bool is_identity(const Program& layout);
 
 }  // namespace collage::tensor_program

@@ -1,6 +1,6 @@
-// How large a real term's value can be. Where that is known the value is a number, and tests
-// whether it is none can go: what is computed of integers by finite constants needs none. Where it
-// is small it is cut off as an integer, at the ends of a type maybe, for which processors have
+// Bounds the magnitude of a real term's values. A value with a known bound is a number, so tests
+// for NaN can be dropped: integers combined with finite constants need none. A value with a small
+// bound is cut off as an integer, maybe at the ends of a type, for which processors have
 // instructions.
 #pragma once
 
@@ -15,17 +15,17 @@ namespace collage::tensor_program {
 
 class Magnitudes {
  public:
-  /// `program` must outlive this, and not change meanwhile.
+  /// `program` must outlive this and stay unchanged.
   explicit Magnitudes(const Program& program) : program_(program) {}
 
-  /// What the absolute value of a variable is not above.
+  /// States an upper bound of a variable's absolute value.
   void know(const std::string& variable, double bound) { variables_[variable] = bound; }
 
-  /// What its absolute value is not above, in exact arithmetic, for integers as for reals; nothing
-  /// where that is not known, or so large that compiled code might make it infinite.
+  /// Returns an upper bound of the absolute value, in exact arithmetic, for integers as for reals;
+  /// none if it is not known, or so large that compiled code might make it infinite.
   std::optional<double> of(const Term& term);
 
-  /// The term, cheaper, and of the same value:
+  /// Returns a cheaper term of the same value:
   ///   select(is_nan(x), a, b) = b
   ///   int32(min(x, 255.0f)) = min(int32(x), 255)           likewise max
   ///   min(i, 250) + 5 = min(i + 5, 255)                    of such integers; likewise max
@@ -42,13 +42,13 @@ class Magnitudes {
   std::unordered_map<const TermNode*, std::pair<Term, std::optional<double>>> memo_;
 };
 
-/// Of all stages.
+/// Simplifies all stages.
 Program simplified_by_magnitude(Program program);
 
-/// Of min(x, c) or max(x, c): c, where it is a whole number far from the ends of int32.
+/// Returns c of min(x, c) or max(x, c), if it is a whole number far from the ends of int32.
 std::optional<int64_t> whole_limit(const Term& term);
 
-/// The largest absolute value; nothing where some element is infinite or no number.
+/// Returns the largest absolute value; none if some element is infinite or NaN.
 std::optional<double> magnitude_of_values(const Tensor& values);
 
 }  // namespace collage::tensor_program

@@ -22,17 +22,17 @@
 
 namespace collage::tensor_program {
 
-/// What stands behind `program @name` or `extern @name`, for ParseOptions::abstract_function; or
-/// what is wrong, and where.
+/// Parses what follows `program @name` or `extern @name`, for ParseOptions::abstract_function.
+/// Errors state the place.
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
                                                                   TextReader& reader);
 
-/// Calls of the module's programs and external functions become calls of operators, which keep
-/// the names; they themselves go. True where there were any.
+/// Replaces calls of the module's programs and external functions by calls of operators, which keep
+/// the names; removes the definitions. True if there were any.
 Result<bool> link_programs(Module& module);
 
-/// Each program that is called is defined once, and called by the name that it had in text or else
-/// by program, program_1 and so on.
+/// Defines each program that is called once, and calls it by the name that it had in text, else by
+/// program, program_1 and so on.
 Result<Module> named_programs(const Module& module);
 
 }  // namespace collage::tensor_program

@@ -20,9 +20,9 @@ namespace collage::tensor_program {
 /// program every index, of constants too, is an axis or zero.
 FusionKind pattern_kind(const Program& program);
 
-/// Whether these are the stage's axes in order.
+/// Returns whether these are the stage's axes in order.
 bool are_own_indices(const Stage& stage, const std::vector<Term>& at);
-/// Whether each element of the stage is written at its own indices alone.
+/// Returns whether each element of the stage is written at its own indices alone.
 bool writes_own_elements(const Stage& stage, const Update& update);
 
 }  // namespace collage::tensor_program

@@ -61,7 +61,7 @@ struct Buffer {
   Tensor value = {};
   int param = -1;  ///< which parameter of the emitted function it holds, where it was emitted
   std::string scope = {};  ///< the memory scope it lies in; empty: any
-  /// As Axis::size, a dimension each; empty where all are numbers.
+  /// As Axis::size, one a dimension; empty if all are numbers.
   std::vector<Term> sizes = {};
 };
 
@@ -120,8 +120,8 @@ enum class PrimitiveKind {
 };
 
 /// One step of a schedule. `guarded` splits do not run past the extent; others may, up to the next
-/// multiple of the factor, where that does no harm. `masked` vectors are of a whole axis, and their
-/// last one reads and writes only what is inside.
+/// multiple of the factor, where that is harmless. `masked` vectors are of a whole axis, and their
+/// last one reads and writes only elements inside.
 struct Primitive {
   std::string stage;
   int update = -1;  ///< of the stage; -1: its value (or what it starts from)
@@ -147,23 +147,23 @@ struct Program {
   const Buffer* find_buffer(std::string_view name) const;
   const Stage* find_stage(std::string_view name) const;
   Stage* find_stage(std::string_view name);
-  /// Of a buffer or stage; it must be there.
+  /// Returns the type of a buffer or stage, which must exist.
   TensorType type_of(std::string_view name) const;
   std::vector<std::string> results() const;  ///< names of the result stages, in order
 
-  /// The text, as program_text.h parses it.
+  /// Returns the text that program_text.h parses.
   std::string to_string() const;
 };
 
-/// What is wrong, if something is: names that are missing or stand twice, indices of another number
-/// than the array has dimensions, types that differ, variables that nothing binds, arrays or loops
-/// of more points than can be counted, results that are none, a schedule of what is not there or
-/// with arguments that do not fit. Indices may be out of range: accesses.h. `where` gets the name
-/// of the buffer or stage that is wrong, "schedule", or nothing.
+/// Checks a program. It fails for names that are missing or defined twice, indices of another
+/// number than the array has dimensions, types that differ, unbound variables, arrays or loops of
+/// too many points to count, results that are none, and schedules of missing stages or with bad
+/// arguments. Indices may be out of range: accesses.h. `where` gets the name of the buffer or stage
+/// that is wrong, "schedule", or nothing.
 Status verify(const Program& program, std::string* where = nullptr);
 
-/// Equal stages and schedules over buffers of equal types; values are compared where both sides
-/// have them.
+/// Compares stages and schedules over buffers of equal types, and values if both sides have
+/// them.
 bool equal(const Program& a, const Program& b);
 
 /// Calls `visit` for every term of the stage, the indices of updates included.
@@ -176,14 +176,14 @@ void for_each_term(const Stage& stage, const Visit& visit) {
   }
 }
 
-/// The names that a term, or a stage, loads from; in order, each once. Not the stage's own.
+/// Returns the names that a term, or a stage, loads from; in order, each once. Not the stage's own.
 std::vector<std::string> loaded_names(const Term& term);
 std::vector<std::string> loaded_names(const Stage& stage);
 
-/// The neutral element: what a stage of updates alone starts from. Not of kSet.
+/// Returns the neutral element, which a stage of updates alone starts from. Not for kSet.
 Term neutral(Combine combine, DType dtype);
 Term combined(Combine combine, const Term& a, const Term& b);
-/// Of a power of two terms, pair by pair, so that rounding errors stay small.
+/// Combines a power of two terms, pair by pair, so that rounding errors stay small.
 Term combined_pairwise(Combine combine, std::vector<Term> terms);
 
 }  // namespace collage::tensor_program

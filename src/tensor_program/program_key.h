@@ -1,5 +1,5 @@
-// What compiled code follows from, as a text: a program but for the values of its constants, and
-// terms besides. A term that stands in several places is written once, so that the text is no
+// Returns the text that determines compiled code: a program without the values of its constants,
+// and further terms. A term that stands in several places is written once, so that the text is no
 // longer than the program; equal programs have equal texts, whatever their terms share.
 #pragma once
 

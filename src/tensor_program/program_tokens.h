@@ -10,7 +10,7 @@
 
 namespace collage::tensor_program {
 
-/// Of a token, or of where a text starts in a larger one. Columns count characters.
+/// The place of a token, or of a text in a larger one. Columns count characters.
 struct TextPlace {
   size_t line = 1, column = 1;
   std::string to_string() const;  ///< "line 3, column 8"
@@ -22,11 +22,11 @@ struct Token {
   TextPlace place = {};
 };
 
-/// All of the text, one of kind kEnd last. A string that does not end goes to the end of its line.
+/// Returns all tokens of the text, the last of kind kEnd. An unclosed string ends with its line.
 std::vector<Token> tokens_of(std::string_view text, TextPlace first = {});
 
-/// "0.5f", "3", "7i64", "inff", "5_uint8" as a constant; refused where it is no number, or none
-/// that the type holds.
+/// Parses "0.5f", "3", "7i64", "inff", "5_uint8" as a constant; fails for anything else, and for
+/// numbers that the type does not hold.
 Result<Term> number_of(std::string text, bool negative);
 
 }  // namespace collage::tensor_program

@@ -1,7 +1,7 @@
-// Which values an integer term can take: interval arithmetic over the extents of index variables
-// and what is known of the arrays that it reads. An interval is given only where no operation on
-// the way can leave its type's range, so that it holds for compiled code too, which takes for
-// granted that integers do not overflow.
+// Ranges of integer terms: interval arithmetic over the extents of index variables and the known
+// values of arrays that are read. An interval is returned only if no intermediate operation can
+// leave its type's range, so that it holds for compiled code too, which assumes that integers do
+// not overflow.
 #pragma once
 
 #include <functional>
@@ -20,29 +20,29 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// The values of an integer type, or of bool; none for reals and uint64.
+/// Returns the values of an integer type, or of bool; none for reals and uint64.
 std::optional<Range> range_of_type(DType dtype);
 
-/// Of what a tensor holds; none where range_of_type gives none, or it holds nothing.
+/// Returns the range of a tensor's values; none if range_of_type gives none, or it is empty.
 std::optional<Range> range_of_values(const Tensor& values);
 
-/// Of the elements of arrays, by name; nothing where they may overflow, or are no integers.
+/// Ranges of arrays' elements, by name; none if they may overflow, or are no integers.
 using ElementRanges = std::unordered_map<std::string, std::optional<Range>>;
-/// Of a verified program's arrays: constants by their values, stages that may be computed where
-/// they are read by these.
+/// Returns ranges for a verified program's arrays: constants by their values, stages that may be
+/// computed where they are read by these.
 ElementRanges element_ranges(const Program& program);
 
 class Ranges {
  public:
-  /// What the elements of an array are; nothing where they are what may overflow, or not known.
+  /// Returns the range of an array's elements; none if they may overflow, or are not known.
   using Elements = std::function<std::optional<Range>(const std::string& array)>;
 
   /// Variables other than the axes may have any value. `axes` must outlive this.
   explicit Ranges(const std::vector<Axis>& axes, Elements elements = {})
       : axes_(axes), elements_(std::move(elements)) {}
 
-  /// Nothing where the term is no integer, may overflow, or depends on elements of which nothing
-  /// is known.
+  /// Returns none if the term is no integer, may overflow, or depends on elements that are not
+  /// known.
   std::optional<Range> of(const Term& term);
 
  private:

@@ -1,4 +1,4 @@
-// Whether a stage that begins with nothing is given all its elements, so that none has to be
+// Checks whether a stage without an initial value gets all its elements, so that none has to be
 // written beforehand:
 //
 //   result C[i:4, j:13]: float32;                 nothing, or zeros where some element is not set
@@ -10,9 +10,9 @@
 
 namespace collage::tensor_program {
 
-/// Whether the updates that the stage begins with, all kSet, are known to write each element before
-/// one is read. They are found to where each writes the whole stage, or part of it along a
-/// dimension that they have in common.
+/// Returns whether the updates that the stage begins with, all kSet, are known to write each
+/// element before one is read. Recognises updates that each write the whole stage, or part of it
+/// along one common dimension.
 bool sets_all_elements(const Stage& stage);
 
 }  // namespace collage::tensor_program

@@ -1,5 +1,5 @@
-// Simpler terms of equal value, by what is known of the ranges of index variables: blocks taken
-// apart and put together again cancel, and bounds that always hold go.
+// Simplifies terms by the ranges of index variables: blocks that are taken apart and put together
+// again cancel, and bounds that always hold are removed.
 //
 //   (j1 * 16 + j0) / 16 = j1 and (j1 * 16 + j0) % 16 = j0 for j0:16;  j / 16 * 16 + j % 16 = j
 #pragma once
@@ -11,14 +11,14 @@
 
 namespace collage::tensor_program {
 
-/// Axes not listed may have any value.
+/// Axes that are not listed may have any value.
 Term simplify(const Term& term, const std::vector<Axis>& axes);
 
-/// The term with every sub-term, inner ones first, replaced by what `rule` gives for it over its
-/// rewritten arguments.
+/// Returns the term with every sub-term, inner ones first, replaced by the result of `rule` for it
+/// over its rewritten arguments.
 Term rewrite(const Term& term, const std::function<Term(const Term&)>& rule);
 
-/// Variables replaced by terms.
+/// Replaces variables by terms.
 struct Replacement {
   std::string variable;
   Term by;

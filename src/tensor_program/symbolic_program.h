@@ -32,11 +32,11 @@ class SymbolicProgram {
   const std::vector<AttrSpec>& attributes() const { return attributes_; }
   const std::vector<std::string>& extents() const { return extents_; }
 
-  /// The extents for arguments of these types, or which does not fit.
+  /// Returns the extents for arguments of these types, or which argument does not fit.
   Result<Symbols> bind(std::span<const Type> args, const Attrs& attrs) const;
-  /// The parameters' types for these extents.
+  /// Returns the parameters' types for these extents.
   Result<std::vector<TensorType>> types_of_params(const Symbols& extents, const Attrs& attrs) const;
-  /// The text with all symbols replaced, as parse_program takes it.
+  /// Returns the text with all symbols replaced, as parse_program takes it.
   Result<std::string> text_for(const Symbols& extents, const Attrs& attrs) const;
 
  private:

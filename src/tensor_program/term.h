@@ -94,10 +94,10 @@ Term integer_constant(int64_t value, DType dtype);
 Term zero(DType dtype);
 Term lowest(DType dtype);  ///< minus infinity, or the least integer
 Term highest(DType dtype);
-/// A real as an integer of the type (runtime/casts.h).
+/// Converts a real to an integer of the type (runtime/casts.h).
 int64_t integer_of(double value, DType dtype);
-/// An index variable; of another type only where a program is made for a given value (an anchor's
-/// accumulator).
+/// Makes an index variable; of another type only if a program is made for a given value (an
+/// anchor's accumulator).
 Term var(std::string name, DType dtype = DType::kInt32);
 Term load(std::string name, DType dtype, std::vector<Term> at);
 
@@ -125,7 +125,7 @@ Term likely(const Term& value);
 Term power(const Term& base, const Term& exponent);
 Term is_nan(const Term& value);
 Term quotient(const Term& a, const Term& b);  ///< of reals
-/// One of the functions of one argument: kExp … kTanh.
+/// Applies a function of one argument: kExp … kTanh.
 Term function(TermOp op, const Term& x);
 inline Term exp(const Term& x) { return function(TermOp::kExp, x); }
 inline Term expm1(const Term& x) { return function(TermOp::kExpm1, x); }
@@ -142,27 +142,27 @@ inline Term sin(const Term& x) { return function(TermOp::kSin, x); }
 inline Term cos(const Term& x) { return function(TermOp::kCos, x); }
 inline Term tanh(const Term& x) { return function(TermOp::kTanh, x); }
 
-/// Any operation but kConstant, kVar and kLoad over given arguments; `dtype` is for kCast.
+/// Makes any operation but kConstant, kVar and kLoad; `dtype` is for kCast.
 Term make_term(TermOp op, std::vector<Term> args, DType dtype = DType::kFloat32);
 
 bool same(const Term& a, const Term& b);  ///< structurally; both may be undefined
-/// The quotient rounded down; the divisor is not zero, nor -1 where the value is the least.
+/// Returns the quotient rounded down; the divisor is not zero, nor -1 for the least value.
 constexpr int64_t floor_div(int64_t value, int64_t divisor) {
   const int64_t quotient = value / divisor;
   return value % divisor != 0 && (value < 0) != (divisor < 0) ? quotient - 1 : quotient;
 }
 
-/// The remainder that goes with it, of the divisor's sign.
+/// Returns the matching remainder, with the divisor's sign.
 constexpr int64_t floor_mod(int64_t value, int64_t divisor) {
   const int64_t remainder = value % divisor;
   return remainder != 0 && (remainder < 0) != (divisor < 0) ? remainder + divisor : remainder;
 }
 
-/// The value of a constant that is no real number.
+/// Returns the value of a constant that is no real number.
 std::optional<int64_t> known_integer(const Term& term);
 bool is_integer_constant(const Term& term, int64_t value);
 
-/// What operations are called in text. Precedence 0: written as a function.
+/// Spelling of operations in text. Precedence 0: written as a function.
 struct TermSpelling {
   TermOp op;
   std::string_view text;

@@ -1,4 +1,4 @@
-// Looking into terms.
+// Traverses terms.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void for_each_inside(const Term& root, const Visit& visit) {
   }
 }
 
-/// Every load inside the term, those in indices included, equal ones once.
+/// Returns every load inside the term, those in indices included, equal ones once.
 inline std::vector<Term> distinct_loads(const Term& root) {
   std::vector<Term> loads;
   for_each_inside(root, [&](const Term& term) {
@@ -39,7 +39,7 @@ inline bool is_variable(const Term& term, std::string_view name) {
   return term->op == TermOp::kVar && term->name == name;
 }
 
-/// Whether the variable occurs in the term.
+/// Returns whether the variable occurs in the term.
 inline bool depends_on(const Term& root, std::string_view name) {
   bool found = false;
   for_each_inside(root, [&](const Term& term) { found = found || is_variable(term, name); });

@@ -1,6 +1,6 @@
-// Transformations of programs: each takes a program and gives another that computes the same, or a
-// reason. Small ones that compose: a layout is introduced for a weight, its stage is lifted out and
-// computed once, and layouts that undo each other cancel.
+// Transformations of programs: each takes a program and returns another that computes the same, or
+// a reason. They compose: a stage of a weight's layout is lifted out and computed once, and layouts
+// that undo each other cancel.
 #pragma once
 
 #include <optional>
@@ -23,28 +23,28 @@ Result<Program> block_layout(const Program& program, std::string_view buffer, si
 struct Lifted {
   Program stage, rest;
 };
-/// A stage that is no result, with all that it is computed from; in the rest, a buffer of the
-/// stage's name and type, the last one, stands in its place, and what served the stage alone is
-/// gone.
+/// Lifts a stage that is no result, with all that it is computed from; in the rest, a buffer of
+/// the stage's name and type, the last one, replaces it, and what served the stage alone is
+/// removed.
 Result<Lifted> lift_stage(const Program& program, std::string_view stage);
-/// A result that only moves the elements of another stage: in the rest that stage is a result in
-/// its place; the move is a program of its own (layout.h). A schedule in which threads shared the
-/// result's loops alone goes too.
+/// Lifts a result that only moves the elements of another stage: in the rest that stage becomes the
+/// result; the move is a program of its own (layout.h). A schedule that only divides the result's
+/// loops among threads is dropped.
 Result<Lifted> lift_result(const Program& program, std::string_view result);
 
-/// What a stage of the program is where it depends on constants with values alone; else none.
+/// Returns a stage's value if it depends on constants with values alone; else none.
 Result<std::optional<Tensor>> constant_value(const Program& program, const Stage& stage);
 
-/// Stages that depend on constants with values alone are computed, once, and become constants.
-/// Results stay stages.
+/// Computes stages that depend on constants with values alone, once; they become constants. Results
+/// stay stages.
 Result<Program> fold_constants(const Program& program);
 
-/// Stages that only move elements are joined with such stages that they read, but for indices that
-/// would become unreasonably long; where they undo each other their readers get the original.
+/// Joins stages that only move elements with such stages that they read, unless indices would
+/// become unreasonably long; where they undo each other their readers read the original.
 Program cancel_layouts(const Program& program);
 
-/// Without stages that nothing reads, buffers of constants that nothing reads, and schedule steps
-/// of missing stages.
+/// Removes stages and constants that nothing reads, and schedule steps of missing
+/// stages.
 Program without_unused(const Program& program);
 
 }  // namespace collage::tensor_program

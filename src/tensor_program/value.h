@@ -1,4 +1,4 @@
-// Single values while a program is evaluated (evaluate.h), and what operations make of them.
+// Single values while a program is evaluated (evaluate.h), and operations on them.
 #pragma once
 
 #include <collage/tensor.h>
@@ -9,26 +9,26 @@
 
 namespace collage::tensor_program {
 
-/// Reals in one, all else in the other.
+/// Reals in one field, all else in the other.
 struct Value {
   double real = 0;
   int64_t integer = 0;
 };
 
-/// An element of the tensor, by its position.
+/// Reads an element of the tensor, by its position.
 Value element(const Tensor& tensor, int64_t at);
-/// Sets it; reals are rounded to the tensor's type.
+/// Writes an element; reals are rounded to the tensor's type.
 Status store(Tensor& tensor, int64_t at, const Value& value);
 
 double rounded(double value, DType dtype);
 Value converted(const Value& value, DType from, DType to);
 
-/// Of two values, or of `a` alone; not rounded.
+/// Applies an operation to two values, or to `a` alone; does not round.
 double real_operation(TermOp op, double a, double b);
-/// As of int64: sums, differences and products wrap around. Divided by zero is 0.
+/// Applies an operation to int64. Results wrap around; a division by zero gives 0.
 int64_t integer_operation(TermOp op, int64_t a, int64_t b);
 
-/// What is there, combined with one more value.
+/// Combines an old value with a new one.
 Value combined_value(Combine combine, const Value& old, const Value& next);
 
 }  // namespace collage::tensor_program

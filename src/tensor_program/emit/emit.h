@@ -22,17 +22,17 @@
 
 namespace collage::tensor_program {
 
-/// How operators of several stages are emitted.
+/// The form in which operators of several stages are emitted.
 struct EmitForm {
   bool row_stages = false;        ///< softmax keeps its exponentials
   bool whole_reductions = false;  ///< a reduction is one loop, whatever its extent
-  /// How parameters and, as the last one, the result lie; empty: plainly. Where the result has its
-  /// channels last, sums of its rank are walked like that too.
+  /// Layouts of the parameters and, last, of the result; empty: plain. If the result has its
+  /// channels last, sums of its rank are walked in that order too.
   std::vector<ChannelLayout> layouts = {};
 };
 
-/// Or why some call has no program. Composites and primitives are looked into. One result a leaf of
-/// the function's result.
+/// Returns the program, or why some call has none. Looks into composites and primitives. One result
+/// a leaf of the function's result.
 Result<Program> emit(const Function& function, EmitForm form = {});
 
 }  // namespace collage::tensor_program

@@ -1,13 +1,13 @@
 // Emitter: the value of any node of a function of operators at given coordinates, as a term.
 //
-// Element-wise, broadcasting and injective operators are inlined into the term of whoever reads
-// them; the same node at the same coordinates gives the same term, so sharing survives. What cannot
-// be inlined (reductions, statistics of a normalisation) becomes stages of the program. Leaves are
-// buffers of parameters and constants, or whatever a node is bound to (the accumulator of a
-// template's anchor).
+// Element-wise, broadcasting and injective operators are inlined into the term of their reader;
+// the same node at the same coordinates gives the same term, so sharing survives. Reductions
+// and statistics of a normalisation become stages of the program. Leaves are buffers of
+// parameters and constants, or values that nodes are bound to (the accumulator of a template's
+// anchor).
 //
-// Operators are rows of a table (emit_*.cc): a check that says why a call cannot be emitted, and
-// the term.
+// Operators are rows of a table (emit_*.cc): a check that states why a call cannot be emitted,
+// and the term.
 #pragma once
 
 #include <functional>
@@ -28,15 +28,15 @@ namespace collage::tensor_program {
 /// Channels in one block of the blocked layouts (nChw16c and its 1D and 3D forms).
 inline constexpr int kChannelBlock = 16;
 
-/// How a kernel's tensors lie: row-major, by blocks of channels, or with the channels innermost.
+/// The layout of a kernel's tensor: row-major, blocks of channels, or channels innermost.
 enum class ChannelLayout { kPlain, kBlocked, kLast };
 
-/// The extents of a tensor as it lies in memory, outermost first.
+/// Returns the extents of a tensor in memory, outermost first.
 Shape physical_shape(const Shape& shape, ChannelLayout layout);
 
-/// Where an element is read or written. Where channels are walked as (block, lane) both are
-/// defined, and a blocked buffer is indexed without division; its padded lanes exist in memory and
-/// hold finite values.
+/// The place where an element is read or written. If channels are walked as (block, lane) both are
+/// set, and a blocked buffer is indexed without division; its padded lanes exist in memory and hold
+/// finite values.
 struct Coords {
   std::vector<Term> logical;  ///< outermost first
   Term block, lane;           ///< channel = block * 16 + lane
@@ -44,9 +44,9 @@ struct Coords {
 
 using Access = std::function<Term(const Coords&)>;
 
-/// A value that is stored, not inlined: what a schedule wants to know of its stages. The dimensions
-/// of `total` are the kept ones of the reduced tensor (with the channel split into block and, last,
-/// lane when `lanes`), unless `full`: then all dimensions of the tensor.
+/// A value that is stored, not inlined, for schedules of its stages. The dimensions of `total` are
+/// the kept ones of the reduced tensor (with the channel split into block and, last, lane if
+/// `lanes`), unless `full`: then all dimensions of the tensor.
 struct Stored {
   std::string total;
   DType dtype = DType::kFloat32;
@@ -60,15 +60,15 @@ struct PlacedProgram;  // a called program whose stages are stages here (emit_ca
 
 class Emitter {
  public:
-  /// `params`: how each parameter lies; all that are not plain lie alike, and stages of rank 3 and
-  /// above are walked accordingly. `row_stages`: what softmax computes twice is stored, for
-  /// schedules that work row by row. `whole_reductions`: those along the innermost dimension are
-  /// not cut into lanes.
+  /// `params`: layouts of the parameters; all that are not plain are alike, and stages of rank 3
+  /// and above are walked accordingly. `row_stages`: stores what softmax computes twice, for
+  /// schedules that work row by row. `whole_reductions`: reductions along the innermost dimension
+  /// are not cut into lanes.
   Emitter(const Function& function, std::vector<ChannelLayout> params, bool row_stages,
           bool whole_reductions = false);
 
   Term value(const Expr& node, const Coords& at);
-  /// The same of leaf `index` of a tuple-valued node.
+  /// Does so for leaf `index` of a tuple-valued node.
   Term leaf(const Expr& node, size_t index, const Coords& at);
 
   void bind(const Expr& node, Access access) { bound_[node.get()] = std::move(access); }
@@ -76,30 +76,30 @@ class Emitter {
   bool row_stages() const { return row_stages_; }
 
   /// Reduces `element` over `axes` of a tensor of that shape; `finish` turns the total into what is
-  /// stored. Once per (node, slot).
+  /// stored. Done once per (node, slot).
   const Stored& reduce(const CallNode& node, int slot, Combine kind, const Shape& shape,
                        const std::vector<int64_t>& axes, const Access& element,
                        const std::function<Term(Term)>& finish);
-  /// `element` stored at every coordinate.
+  /// Stores `element` at every coordinate.
   const Stored& store(const CallNode& node, int slot, const Shape& shape, const Access& element);
-  /// A stage of the program whose value at `axes` is the sum of `element` over `over`; both are
-  /// given their coordinates in order.
+  /// Makes a stage of the program whose value at `axes` is the sum of `element` over `over`; both
+  /// get their coordinates in order.
   std::string sum_stage(const CallNode& node, int slot, const Shape& axes, const Shape& over,
                         const std::function<Term(const std::vector<Term>& at,
                                                  const std::vector<Term>& over)>& element);
   /// Reads a reduction at coordinates of the reduced tensor (those of reduced axes are ignored).
   static Term read_kept(const Stored& stored, const std::vector<int64_t>& axes, const Coords& at);
 
-  /// An element of a table of constants that the kernel brings along.
+  /// Reads an element of a table of constants of the kernel.
   Term table_entry(Tensor table, const Term& index);
-  /// The name of a buffer of constants of its own.
+  /// Returns the name of a new buffer of constants.
   std::string constant_buffer(Tensor values);
-  /// One that no stage has.
+  /// Returns an unused stage name.
   std::string stage_name();
-  /// What emit_called.cc keeps of a call; null at first.
+  /// State of emit_called.cc for a call; null at first.
   std::shared_ptr<PlacedProgram>& placed(const CallNode& call) { return placed_[&call]; }
 
-  /// What was emitted so far. Results and schedules are for the caller to add.
+  /// The program so far, to which the caller adds results and schedules.
   Program& program() { return program_; }
   const std::vector<std::unique_ptr<Stored>>& stored() const { return stored_; }
 
@@ -115,7 +115,7 @@ class Emitter {
   const Stored* find_stored(const CallNode& node, int slot) const;
   const Stored& keep(const CallNode& node, int slot, std::unique_ptr<Stored> stored);
   Stage next_stage(const Shape& shape);
-  /// Keeps what one stage computes at every coordinate.
+  /// Stores what one stage computes at every coordinate.
   const Stored& keep_whole(const CallNode& node, int slot, Stage stage);
 
   Function function_;
@@ -134,25 +134,25 @@ class Emitter {
 
 /// How operators of one name are emitted.
 struct EmitRule {
-  /// Why the call cannot be emitted, if so. Sees types, attributes and integer constants only.
+  /// Returns why the call cannot be emitted. Sees types, attributes and integer constants only.
   Status (*check)(const CallNode& call);
   Term (*emit)(Emitter& emitter, const CallNode& call, size_t leaf, const Coords& at);
-  /// Each result element reads one element of each (non-scalar) argument at the same position,
-  /// after broadcasting.
+  /// True if each result element reads one element of each (non-scalar) argument at the same
+  /// position, after broadcasting.
   bool elementwise = false;
-  /// The axes of the first argument, ascending, along all of which an element of the result depends
-  /// on the argument's elements, as it does for sums and softmax.
+  /// Axes of the first argument, ascending, along all of which an element of the result depends on
+  /// the argument's elements, as for sums and softmax.
   Ints (*reduces)(const CallNode& call) = nullptr;
 };
 
 const EmitRule* find_emit_rule(std::string_view op_name);
-/// For operators that backends of plugins bring; one that has a rule keeps it.
+/// For operators of plug-ins; an operator that has a rule keeps it.
 void register_emit_rule(std::string op_name, EmitRule rule);
 
-/// What `reduces` of the rule of the call's operator says; no axes without one.
+/// Returns `reduces` of the rule of the call's operator; no axes without one.
 Ints axes_reduced_by(const CallNode& call);
 
-/// Whether the call's operator is element-wise, or the tensor program that it calls.
+/// Returns whether the call's operator is element-wise, or the tensor program that it calls.
 bool is_elementwise(const CallNode& call);
 
 using EmitTable = std::unordered_map<std::string, EmitRule>;
@@ -164,15 +164,15 @@ void add_product_rules(EmitTable& table);
 void add_quantised_rules(EmitTable& table);
 void add_called_rules(EmitTable& table);
 
-/// Checks that rules share: the arguments are all float32, or of a type that can be moved.
+/// Shared checks of rules: the arguments are all float32, or of a type that can be moved.
 Status check_float_args(const CallNode& call);
 Status check_movable_args(const CallNode& call);
 bool is_movable(DType dtype);
 bool is_narrow_integer(DType dtype);  ///< of 8 or 16 bits
-/// Whether the first argument's elements can be moved and are numbers.
+/// Returns whether the first argument's elements can be moved and are numbers.
 bool is_ordered(const CallNode& call);
 
-/// Coordinates of an argument of `from` shape that is broadcast to `to` shape, read at `at`.
+/// Returns coordinates of an argument of `from` shape that is broadcast to `to` shape, at `at`.
 Coords broadcast_coords(const Shape& from, const Shape& to, const Coords& at);
 
 inline const Shape& arg_shape(const CallNode& call, size_t i = 0) {
