@@ -1,5 +1,5 @@
-// Matching a DFPattern against an expression, with backtracking: every choice of an alternative and
-// every order of a commutative operator's arguments is tried.
+// Matches a DFPattern against an expression, with backtracking: tries every choice of an
+// alternative and every order of a commutative operator's arguments.
 #pragma once
 
 #include <functional>
@@ -13,28 +13,28 @@ namespace collage {
 
 struct Match {
   Expr root;
-  // The calls, tuples and projections that the pattern spells out, inputs before users. What a
-  // wildcard, is_var or is_constant matched is an input, not a part.
+  // The calls, tuples and projections of the pattern, inputs before users. Matches of a wildcard,
+  // is_var or is_constant are inputs, not parts.
   std::vector<Expr> inside;
   std::unordered_map<const PatternNode*, Expr> bindings;
 
-  // What that node of the pattern matched; null when it stands in an alternative not taken.
+  // Returns the match of that node of the pattern; null in an alternative that was not taken.
   Expr operator[](const DFPattern& pattern) const {
     auto it = bindings.find(pattern.get());
     return it == bindings.end() ? nullptr : it->second;
   }
-  // The first call inside of that operator, or null.
+  // Returns the first call inside of that operator, or null.
   const CallNode* call(std::string_view op_name) const;
-  // The constants that is_constant() matched: those the pattern insists on.
+  // Returns the constants that is_constant() matched, which the kernel requires.
   std::vector<Expr> constants() const;
 };
 
-// How many consumers an expression has; only needed for DFPattern::used_once.
+// Returns how many consumers an expression has; only needed for DFPattern::used_once.
 using UseCount = std::function<size_t(const ExprNode*)>;
 
-// The first way the pattern matches `root`.
+// Returns the first way the pattern matches `root`.
 std::optional<Match> match(const DFPattern& pattern, const Expr& root, const UseCount& uses = {});
-// Every way, until `visit` returns false. Ways that differ only in the order of commutative
+// Visits every way, until `visit` returns false. Ways that differ only in the order of commutative
 // arguments are all visited.
 void for_each_match(const DFPattern& pattern, const Expr& root, const UseCount& uses,
                     const std::function<bool(const Match&)>& visit);

@@ -1,4 +1,4 @@
-// DFPattern: what a piece of a dataflow graph looks like. Patterns are small immutable values built
+// DFPattern: a pattern of a piece of a dataflow graph. Patterns are small immutable values built
 // from combinators; the matcher (ir/matcher.h) finds them in expressions.
 //
 //   DFPattern x = wildcard();
@@ -32,7 +32,7 @@ class DFPattern {
   const PatternNode* get() const { return node_.get(); }
   const PatternNode* operator->() const { return node_.get(); }
 
-  // This pattern, where some further fact holds too. An attribute is the call's, or a function's.
+  // Returns this pattern with a further condition. An attribute is the call's, or a function's.
   // Numbers compare by value, and a list of one number equals that number.
   DFPattern has_attr(std::string name, AttrValue value) const;
   DFPattern has_dtype(DType dtype) const;
@@ -43,7 +43,7 @@ class DFPattern {
   // `what` names the condition in the pattern's text, which cannot be parsed back then.
   DFPattern where(std::string what, std::function<bool(const Expr&)> predicate) const;
 
-  // `wrap` around this pattern, or this pattern alone; the wrapped form is tried first.
+  // Returns `wrap` around this pattern, or this pattern alone; the wrapped form is tried first.
   DFPattern optional(const std::function<DFPattern(DFPattern)>& wrap) const;
 
   std::string to_string() const;  // is_op('add')(*, is_constant())
@@ -79,8 +79,8 @@ struct PatternNode {
   std::function<bool(const Expr&)> predicate;
 };
 
-// What is_op gives: call it with patterns for the arguments. Used as a DFPattern itself, the
-// arguments do not matter (they are inputs).
+// The result of is_op: call it with patterns for the arguments. As a DFPattern itself it matches
+// any arguments (they are inputs).
 class OpPattern {
  public:
   explicit OpPattern(PatternNode node) : node_(std::move(node)) {}
@@ -98,7 +98,7 @@ class OpPattern {
 DFPattern wildcard();
 DFPattern is_var(std::string name = "");
 DFPattern is_constant();
-// A constant with one element of that value (relative tolerance 1e-5).
+// Matches a constant with one element of that value (relative tolerance 1e-5).
 DFPattern is_scalar(double value);
 OpPattern is_op(std::string name);
 OpPattern is_op(std::initializer_list<std::string> names);  // any of them
@@ -107,21 +107,21 @@ OpPattern is_op_up_to(FusionKind kind);  // any operator of at most that fusion 
 DFPattern is_tuple(std::vector<DFPattern> fields);
 DFPattern is_tuple();  // of any length
 DFPattern is_tuple_get_item(DFPattern tuple, int64_t index = -1);
-// A function literal, by its parameters (in order) and its body.
+// Matches a function literal by its parameters (in order) and its body.
 DFPattern is_function(std::vector<DFPattern> params, DFPattern body);
 DFPattern is_function();  // any
-// A call of a function that `function` matches. is_op and its kin never match calls of functions.
+// Matches a call of a function that `function` matches. is_op and similar never match such calls.
 DFPattern is_call_of(DFPattern function, std::vector<DFPattern> args);
-// `child`, where all that flows into it comes from one expression that `parent` matches, over one
-// or more chains of calls that `path` matches; constants may flow in anywhere. Everything from the
+// Matches `child`, if all its inputs come from one expression that `parent` matches, over one or
+// more chains of calls that `path` matches; constants may come from anywhere. Everything from the
 // parent to the child is a part of the match: a diamond of any size between them, for example.
 DFPattern dominator(DFPattern parent, DFPattern path, DFPattern child);
 DFPattern operator|(const DFPattern& a, const DFPattern& b);
 
-// Whether an attribute has a value, as has_attr compares them.
+// Returns whether an attribute has a value, as has_attr compares them.
 bool attr_matches(const AttrValue& found, const AttrValue& wanted);
 
-// Whether exchanging the two arguments of the operator leaves the result as it is.
+// Returns whether the operator's result is the same with its two arguments exchanged.
 bool is_commutative(std::string_view op_name);
 
 }  // namespace collage

@@ -1,7 +1,7 @@
-// A pattern's text as its parsers see it: a token at a time, the current one looked at and then
-// passed. Errors (kUsage) name the column, from 1, and say what was expected. Names may stand in
-// quotes of either kind, where they are strings; a sign that begins no token is a token of kind
-// kBad, and so is a string without its closing quote.
+// Reads a pattern's text for its parsers: a token at a time; the current one is inspected and then
+// passed. Errors (kUsage) name the column, from 1, and what was expected. Names may stand in quotes
+// of either kind as strings; a sign that begins no token is a token of kind kBad, and so is a
+// string without its closing quote.
 #pragma once
 
 #include <fmt/format.h>

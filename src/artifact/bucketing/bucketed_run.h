@@ -1,5 +1,5 @@
-// A run of a program whose inputs have named dimensions: tensors are padded to buckets, states are
-// added to them, results are cut back. What computes on the padded tensors is the caller's.
+// Runs a program whose inputs have named dimensions: pads tensors to buckets, adds states to them,
+// cuts results back. The caller computes on the padded tensors.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace collage {
 
-// What such a program takes and gives; see DynamicOptions (collage/dynamic.h).
+// Inputs and outputs of such a program; see DynamicOptions (collage/dynamic.h).
 struct BucketedInterface {
   std::vector<DynamicTensorInfo> inputs, outputs;  // the caller's
   std::vector<StateInfo> states;                   // inputs and outputs that the program keeps
@@ -22,11 +22,11 @@ struct BucketedInterface {
   std::map<std::string, double> padding;
 };
 
-// From all inputs, states among them, to the outputs and after them what is added to each state.
+// Computes, from all inputs (states included), the outputs and then each state's increment.
 using ComputePadded = std::function<Result<std::vector<Tensor>>(const TensorsByName& inputs)>;
 
-// kBadModel for inputs that do not fit the interface, or each other. `states` keep what the run
-// adds if `keeps`; none does where it fails.
+// kBadModel: inputs do not fit the interface, or each other. `states` keep the run's increments if
+// `keeps` and if it succeeds.
 Result<std::vector<Tensor>> run_bucketed(const BucketedInterface& interface, States& states,
                                          const std::vector<Tensor>& inputs,
                                          const ComputePadded& compute, bool keeps = true);

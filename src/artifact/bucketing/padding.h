@@ -1,6 +1,6 @@
-// Named dimensions whose sizes are raised to buckets: which sizes a run has, tensors padded to
-// theirs, results cut back. A dimension may be a sum, "past + sequence": its parts are padded each
-// at its own end, as they lie behind one another.
+// Pads named dimensions to buckets: determines the sizes of a run, pads tensors, cuts results back.
+// A dimension may be a sum, "past + sequence": its parts lie one behind the other, each padded at
+// its own end.
 #pragma once
 
 #include <collage/context.h>
@@ -22,30 +22,30 @@ struct DimSum {
     int64_t number = 0;
   };
   std::vector<Term> terms;
-  // None for "?" and for whatever else is no sum.
+  // Returns none for "?" and anything else that is no sum.
   static std::optional<DimSum> parse(const std::string& text);
 };
 
 using DimSizes = std::map<std::string, int64_t>;
 
-// What the named dimensions are by the tensors that came, beside those that are known. kBadModel
-// where they contradict what is declared or each other.
+// Returns the sizes of named dimensions by the given tensors and the known sizes. kBadModel: they
+// contradict the declaration or each other.
 Result<DimSizes> sizes_of(const std::vector<DynamicTensorInfo>& declared,
                           const std::vector<Shape>& shapes, DimSizes known = {});
 
-// The smallest buckets that hold the sizes; a dimension without buckets stays. kBadModel where one
-// is larger than every bucket.
+// Returns the smallest buckets that hold the sizes; a dimension without buckets stays. kBadModel:
+// one is larger than every bucket.
 Result<DimSizes> bucket_sizes(const DimSizes& sizes,
                               const std::map<std::string, std::vector<int64_t>>& buckets);
 
-// The extents of a tensor's parts along each of its dimensions, as they are and as they are padded.
+// The extents of a tensor's parts along each of its dimensions, unpadded and padded.
 struct PaddedShape {
   struct Part {
     int64_t size, padded;
   };
   std::vector<std::vector<Part>> dims;
 
-  // `shape` is the tensor's own where a dimension has no name.
+  // A dimension without a name has its extent in `shape`, the tensor's own.
   static PaddedShape of(const DynamicTensorInfo& declared, const Shape& shape,
                         const DimSizes& sizes, const DimSizes& padded);
   Shape shape() const;

@@ -1,5 +1,5 @@
 // Tensors that a program keeps from run to run, as a decoder its keys and values: each lies in a
-// buffer of a bucket's size, and what a run adds is written behind what is there.
+// buffer of a bucket's size, and a run's increment is written behind the current content.
 #pragma once
 
 #include <map>
@@ -22,12 +22,12 @@ struct StateInfo {
 class States {
  public:
   States() = default;
-  // Empty ones. `padding`: what fills a buffer beyond what is kept, by the input's name; else 0.
+  // Makes empty states. `padding`: filler of a buffer's unused part, by the input's name; else 0.
   States(std::vector<StateInfo> infos, std::map<std::string, double> padding);
 
-  // How much is kept: the dimensions that grow, with their sizes.
+  // The sizes of what is kept: the dimensions that grow.
   DimSizes sizes() const { return sizes_; }
-  // Adds the buffers to a run's tensors, in the sizes of `padded`; they grow where they must.
+  // Adds the buffers to a run's tensors, in the sizes of `padded`; enlarges them if needed.
   Status add_to(TensorsByName& tensors, const DimSizes& sizes, const DimSizes& padded);
   // Appends the last results of a run, one a state in order.
   Status append(const std::vector<Tensor>& added, const DimSizes& sizes, const DimSizes& padded);

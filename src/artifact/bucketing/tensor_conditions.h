@@ -1,4 +1,4 @@
-// What the tensors of a run must be for a specialisation to compute with them.
+// The conditions on a run's tensors under which a specialisation can compute with them.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct TensorCondition {
 using TensorConditions = std::map<std::string, TensorCondition>;  // by the tensor's name
 bool hold(const TensorConditions& conditions, const TensorsByName& tensors);
 
-// "tokens (1, 64), mask (1, 64)"
+// Returns "tokens (1, 64), mask (1, 64)".
 std::string shapes_text(const TensorConditions& conditions);
 
 }  // namespace collage

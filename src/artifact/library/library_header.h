@@ -1,4 +1,4 @@
-// The C header of a library, and how C says what a plan takes and gives.
+// The C header of a library, and a plan's inputs and outputs in C.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace collage {
 
-// The library's functions, by what stands behind "NAME_".
+// The library's functions, without the prefix "NAME_".
 inline constexpr const char* kLibraryFunctions[] = {"create", "run",   "free",
                                                     "error",  "input", "output"};
 
 std::string library_header(const Plan& plan, const LibraryFacts& facts);
 
-// A string literal of that text.
+// Returns a string literal of that text.
 std::string c_string(std::string_view text);
-// A comment may hold it.
+// Returns the text so that a comment may hold it.
 std::string c_remark(std::string_view text);
 
 }  // namespace collage

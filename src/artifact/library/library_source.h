@@ -1,6 +1,6 @@
-// What a library of a program is made of: C, object files of its kernels, and constants. Its C is
-// src/artifact/library/library_runtime.c with the program behind it: a function for each step, and
-// one that calls them in order on the caller's tensors, the arena and the constants.
+// The sources of a program's library: C, object files of its kernels, and constants. Its C is
+// src/artifact/library/library_runtime.c followed by the program: a function for each step, and one
+// that calls them in order on the caller's tensors, the arena and the constants.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace collage {
 
-// What the header says of the program, beside its plan.
+// Facts about the program for the header, beside its plan.
 struct LibraryFacts {
   std::string name;   // which its functions' names begin with: a C identifier
   std::string file;   // the library's file name
@@ -31,11 +31,11 @@ struct LibrarySource {
   std::vector<std::string> functions;                     // that the header declares
 };
 
-// kUsage where a kernel is not native's (nor moves data), naming the step and who runs it;
-// kUnsupported where constants are too large.
+// kUsage: a kernel is not native's (nor moves data), naming the step and its backend; kUnsupported:
+// constants are too large.
 Result<LibrarySource> library_source(const Plan& plan, const LibraryFacts& facts);
 
-// The symbol at which the constants lie.
+// The symbol of the constants.
 inline constexpr char kLibraryConstants[] = "collage_constants";
 
 }  // namespace collage

@@ -1,5 +1,5 @@
 // The amx backend: convolutions, products by constant weights and attention on the processor's
-// matrix unit, as sums of products of bfloat16 parts (contraction/parts.h).
+// matrix unit, as sums of products of bfloat16 parts (contraction/kernels/parts.h).
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// Candidates for attention: the call alone; with the transpose that follows it; and, each time,
-// with what brings its operands into their places before it (transposes, slices, splits, views), as
-// far as the kernel can read them where they lie.
+// Candidates for attention: the call alone; with the transpose that follows it; and each with the
+// operators that move its operands before it (transposes, slices, splits, views), if the kernel can
+// read these in place.
 #pragma once
 
 #include "partition/rules/rule.h"

@@ -1,4 +1,4 @@
-// Functions as attention (backend/amx/kernels/attention.h).
+// Reads functions as attention (backend/amx/kernels/attention.h).
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 
 namespace collage::amx {
 
-/// Whether the call can be one, types considered.
+/// Checks whether the call can be attention, types considered.
 Status check_attention(const CallNode& call);
-/// Whether the call, a user of attention, only moves its rows about.
+/// Returns whether the call, a user of attention, only moves its rows.
 bool moves_rows(const CallNode& call);
 
-/// Whether its operands can be read where they lie, given what its kernel gets.
+/// Returns whether its operands can be read in place, given the inputs of its kernel.
 bool reads_operands(const CallNode& call, const std::function<bool(const Expr&)>& is_source);
 
-/// Why the function is none, if so. `function` is flat.
+/// Fails if the function is no attention. `function` is flat.
 Result<Attention> read_attention(const Function& function);
 
 }  // namespace collage::amx

@@ -1,5 +1,5 @@
-// What transposes, slices, splits and reshapes make of a tensor, without moving anything: strides
-// with which its elements are found where they are.
+// Reads transposes, slices, splits and reshapes of a tensor as strides, without moving
+// elements.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ struct StridedView {
   Ints strides;
 };
 
-/// Follows the expression, a tensor, up to one that `is_source` accepts; or says which operator
+/// Follows the expression, a tensor, up to one that `is_source` accepts; or names the operator that
 /// moves elements in a way that strides do not describe.
 Result<StridedView> read_strided(const Expr& expr,
                                  const std::function<bool(const Expr&)>& is_source);

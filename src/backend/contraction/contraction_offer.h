@@ -1,4 +1,4 @@
-// What backends over contractions offer: which parts of a graph, and the variants of each.
+// Candidates and variants of backends that compute contractions.
 #pragma once
 
 #include <memory>
@@ -14,16 +14,16 @@
 
 namespace collage::contraction {
 
-/// Convolutions and products with what follows them, each alone and siblings together.
+/// Offers convolutions and products with their epilogues, each alone and siblings together.
 PartitionRulePtr make_contraction_rule(const std::string& name);
 
-/// A variant whose tensors have plain layouts.
+/// Returns a variant whose tensors have plain layouts.
 Variant plain_variant(std::string name, const Parts& parts, const Function& function);
 
 /// `flat` is `function` without its Composite functions. Schedules are positions among these.
 Result<std::vector<Variant>> contraction_variants(const Function& function, const Function& flat,
                                                   const Parts& parts, int threads);
-/// The kernel of the variant that has such parts and that schedule. `micro_kernel` outlives it.
+/// Compiles the variant with these parts and that schedule. `micro_kernel` outlives it.
 Result<std::unique_ptr<Kernel>> compile_contraction(const Function& function, const Function& flat,
                                                     const Variant& variant, const Parts& parts,
                                                     std::string_view schedule,

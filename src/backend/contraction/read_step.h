@@ -1,4 +1,4 @@
-// Calls as steps after a product or convolution (backend/contraction/kernels/epilogue.h).
+// Reads calls as steps after a product or convolution (backend/contraction/kernels/epilogue.h).
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace collage::contraction {
 
-/// What the call does to its argument `position`, a tensor whose channels lie along `axis`; nothing
-/// where it is none of these.
+/// Returns what the call does to its argument `position`, a tensor whose channels lie along `axis`;
+/// none if it is no step.
 std::optional<Step> read_step(const CallNode& call, size_t position, size_t axis);
 
-/// The same in fewer steps.
+/// Merges steps to fewer ones.
 std::vector<Step> merged(std::vector<Step> steps);
 
 }  // namespace collage::contraction

@@ -10,14 +10,14 @@
 
 namespace collage::gemm {
 
-/// Whether the call can be the anchor; sees types and attributes only.
+/// Checks whether the call can be the anchor; sees types and attributes only.
 Status check_anchor(const CallNode& call);
-/// Whether `call`, whose argument `position` is the running value, can be folded in as alpha
-/// (where nothing was added yet) or as the addend (the last step).
+/// Returns whether `call`, whose argument `position` is the running value, can become alpha (if
+/// nothing was added yet) or the addend (the last step).
 bool is_scale(const CallNode& call, size_t position);
 bool is_sum(const CallNode& call, size_t position);
 
-/// Why the function is no such product, if so. `function` is flat.
+/// Fails if the function is no such product. `function` is flat.
 Result<Product> read_product(const Function& function);
 
 }  // namespace collage::gemm

@@ -1,6 +1,6 @@
-// Backend "memory": joins and cuts of tensors that are a matter of where buffers lie: concatenate,
-// split and strided_slice along the outermost axis that an encoding has. The parts lie in the
-// whole, so that nothing is left to run.
+// Backend "memory": joins and cuts of tensors by placing buffers: concatenate, split and
+// strided_slice along the outermost axis that an encoding has. The parts lie in the whole, so that
+// nothing is left to run.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A join or a cut as consecutive pieces of a whole, and where the pieces lie in it.
+// A join or a cut as consecutive regions of a whole, and their places in it.
 #pragma once
 
 #include <collage/tensor.h>
@@ -20,11 +20,11 @@ struct Pieces {
   std::vector<Piece> pieces;  ///< in the order of the call's fields or results
 };
 
-/// Of a call of concatenate, split or strided_slice; or why it has none.
+/// Reads a call of concatenate, split or strided_slice; or returns why it has none.
 Result<Pieces> read_pieces(const CallNode& call);
 
-/// Bytes from the whole to a piece and bytes of the piece, where every piece is a run of bytes that
-/// begins where a buffer may.
+/// Bytes from the whole's begin to a region and bytes of the region, if every region is contiguous
+/// and begins where a buffer may.
 struct Run {
   size_t offset = 0, bytes = 0;
 };

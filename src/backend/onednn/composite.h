@@ -30,7 +30,7 @@ struct Operand {
   size_t rank = 0;     // dimensions as given
 
   bool is_constant() const { return param < 0; }
-  // The value of a constant all of whose elements are one number and that has one element.
+  // Returns the value of a constant with one element.
   std::optional<float> scalar() const;
 };
 
@@ -43,24 +43,24 @@ struct Step {
   Operand operand;            // of a binary step; broadcasts to the running value
 };
 
-// How a composite's tensors exist: float32, integers of 8 bits, or bfloat16 in a lowered variant.
-// The anchor reads `source`; `result` is what the whole gives, and, where it is no integer, what
-// the operands of its steps are that are float32 in the function. Constants other than weights stay
-// float32.
+// The types of a composite's tensors: float32, integers of 8 bits, or bfloat16 in a lowered
+// variant. The anchor reads `source`; `result` is the type of the result and, unless it is an
+// integer, of the steps' operands that are float32 in the function. Constants other than weights
+// stay float32.
 struct Types {
   Type source = kFloat, result = kFloat;
-  // Two: weights are sums of two bfloat16 numbers, of a product each (split.h).
+  // Two: weights are sums of two bfloat16 numbers, with a product each (split.h).
   int64_t parts = 1;
   bool lowered() const { return source == kBrainFloat || result == kBrainFloat; }
   bool bytes() const { return is_byte(source) || is_byte(result); }
 };
 
-// What integers stand for: scale * (q - zero_point).
+// The real numbers of integers: scale * (q - zero_point).
 struct Quantisation {
   float scale = 1;
   int32_t zero_point = 0;
 };
-// Of constants of one element.
+// Takes constants of one element.
 Result<Quantisation> quantisation_of(const Expr& scale, const Expr& zero_point);
 
 struct Composite {
@@ -73,15 +73,15 @@ struct Composite {
   Shape anchor_shape;                   // of the anchor's result (the source's when there is none)
   Shape result;                         // of the whole
 
-  // Whether the anchor multiplies integers.
+  // Returns whether the anchor multiplies integers.
   bool quantised() const;
 };
 
-// Reads a function (which may hold Composite calls). Refuses what is neither float32 nor an integer
-// of 8 bits, has several results, or is not an anchor followed by a chain.
+// Reads a function (which may hold Composite calls). Refuses types other than float32 and integers
+// of 8 bits, several results, and anything but an anchor followed by a chain.
 Result<Composite> parse_composite(const Function& function);
 
-// Whether a call of this operator can be a step of a chain at all; the operands decide the rest.
+// Returns whether calls of this operator can be steps of a chain; the operands decide the rest.
 bool is_step_operator(std::string_view op_name);
 
 }  // namespace collage::onednn

@@ -1,6 +1,6 @@
-// Implementation: one variant of a composite together with what it takes to build its kernel. Each
+// Implementation: one variant of a composite together with the data to build its kernel. Each
 // family of operators plans its implementations in a file of its own; planning asks oneDNN what it
-// would run, which is cheap; building generates code and prepacks constants.
+// would run, which is cheap; building generates code and packs constants.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,12 @@ struct Implementation {
 };
 using CompositePtr = std::shared_ptr<const Composite>;
 
-// The implementations found so far, and the first reason for which one was refused.
+// The implementations found so far, and the first reason for a refusal.
 class Implementations {
  public:
-  // Adds one unless it was refused or an equal variant is there already.
+  // Adds one unless it was refused or an equal variant exists already.
   void add(Result<Implementation> implementation);
-  // What was found; fails with the reason when nothing was.
+  // Returns what was found; fails with the reason if nothing was.
   Result<std::vector<Implementation>> take();
 
  private:
@@ -34,19 +34,19 @@ class Implementations {
   Status reason_;
 };
 
-// Variant::weights of a constant given as one descriptor says and kept as another. `parts`: it is
-// split along a dimension first.
+// Returns Variant::weights of a constant with one descriptor in the function and another in the
+// kernel. `parts`: it is split along a dimension first.
 std::string weight_form(const Desc& given, const Desc& kept, int64_t parts);
 
 // The encodings of a composite's parameters, collected operand by operand.
 class Encodings {
  public:
   explicit Encodings(const Composite& composite);
-  // Asks for an operand's parameter in that layout and type (constants are packed as needed). Fails
-  // when the parameter is wanted in another one already.
+  // Requests an operand's parameter in that layout and type (constants are packed as needed). Fails
+  // if another one was requested for the parameter.
   Status want(const Operand& operand, const Layout& layout, Type type = kFloat);
   Status want(std::span<const Step> steps, std::span<const OperandForm> forms);
-  // Lowered and named so when the composite's types are.
+  // Returns the variant; lowered, also in its name, if the composite's types are.
   Variant variant(std::string name, const Layout& output) const;
 
  private:
@@ -82,8 +82,8 @@ auto plan_anchor(std::span<const Step> steps, const Shape& result, const Layout&
     -> Result<Anchored<typename std::invoke_result_t<Make, dnnl::primitive_attr>>>;
 
 // Adds the anchor with its own bindings and those of the fused steps, then the steps that follow.
-// The result is `target` to the anchor and `running` to them: two views of one buffer, or the
-// program's output seen as the anchor's descriptor and as `result`.
+// The anchor's result is `target`, theirs `running`: two views of one buffer, or the program's
+// output seen as the anchor's descriptor and as `result`.
 template <typename PrimitiveDesc>
 void append_anchor(ProgramBuilder& builder, const Anchored<PrimitiveDesc>& anchored,
                    Bindings bindings, Value target, Value running);

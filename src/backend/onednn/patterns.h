@@ -1,4 +1,4 @@
-// What oneDNN can take: the pattern table.
+// The pattern table of what oneDNN can take.
 #pragma once
 
 #include "partition/rules/rule.h"

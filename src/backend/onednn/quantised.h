@@ -15,8 +15,8 @@
 
 namespace collage::onednn {
 
-// Whether the processor has them for bytes. Without, oneDNN adds products up in 16 bits, which
-// saturate.
+// Returns whether the processor has them for bytes. Without, oneDNN adds products up in 16 bits,
+// which saturate.
 bool has_dot_products();
 
 // Scales or zero points of one argument.
@@ -26,13 +26,13 @@ struct AttributeValues {
   Tensor values;
 };
 
-// Those of one argument that stand for its integers; a zero point of 0 is left out.
+// Returns the attribute values of one argument's integers; a zero point of 0 is left out.
 std::vector<AttributeValues> attribute_values(int arg, const Quantisation& quantisation);
 Masks masks_of(const std::vector<AttributeValues>& list);
 void bind_attribute_values(ProgramBuilder& builder, const std::vector<AttributeValues>& list,
                            Bindings& bindings);
 
-// What unsigned integers are more than signed ones.
+// The difference of unsigned and signed integers.
 inline constexpr int32_t kSignOffset = 128;
 
 struct QuantisedProduct {
@@ -46,9 +46,9 @@ struct QuantisedProduct {
   std::vector<AttributeValues> attributes(int channels) const;
 };
 
-// Whether oneDNN computes the call, whatever its values, of which only the zero points matter.
+// Checks whether oneDNN computes the call for any values; only the zero points matter.
 Status can_multiply(const CallNode& call);
-// Of a composite whose anchor is a product of integers.
+// Reads a composite whose anchor is a product of integers.
 Result<QuantisedProduct> read_quantised(const Composite& composite);
 
 }  // namespace collage::onednn

@@ -1,19 +1,19 @@
-// What the pattern table knows of products of integers.
+// Predicates of the pattern table about products of integers.
 #pragma once
 
 #include "partition/rules/anchor_epilogue.h"
 
 namespace collage::onednn {
 
-// A product of integers that oneDNN computes.
+// Returns whether the match has a product of integers that oneDNN computes.
 bool is_quantised_anchor(const Match& match);
-// A conversion between float32 and integers of 8 bits with one scale and zero point.
+// Returns whether it converts between float32 and integers of 8 bits with one scale and zero point.
 bool is_byte_conversion(const Match& match);
-// Such a conversion to integers after a product of integers, or back from them.
+// Returns whether it does so to integers after a product of integers, or back from them.
 bool continues_quantised(const EpilogueStep& step);
 
-// Beside each candidate of a rule whose product of integers has tensors added to it: the same with
-// the qnn.dequantize calls of these tensors, where nothing else reads what they give.
+// For each candidate of a rule whose product of integers has tensors added to it, adds the same
+// with the qnn.dequantize calls of these tensors, if nothing else reads their results.
 class WithDequantisedPartitionRule : public PartitionRule {
  public:
   explicit WithDequantisedPartitionRule(PartitionRulePtr rule)

@@ -1,4 +1,4 @@
-// What the families with one source tensor share: the anchor between one described source and one
+// Common parts of families with one source tensor: the anchor between one described source and one
 // described result, and the chain that follows.
 #pragma once
 
@@ -16,7 +16,7 @@ struct SingleSource {
   std::function<void(ProgramBuilder&, Bindings&)> extra;
 };
 
-// `make(source, result, attributes)` gives the primitive descriptor.
+// `make(source, result, attributes)` returns the primitive descriptor.
 template <typename Make>
 Result<Implementation> single_source(const CompositePtr& composite, SingleSource plan, Make make) {
   const Operand& input = composite->inputs[0];

@@ -1,4 +1,4 @@
-// A function compiled by OpenVINO's CPU plugin.
+// Compiles a function with OpenVINO's CPU plugin.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
 // A converter turns one operator call into OpenVINO nodes. Each family of operators has a table of
-// rows {operator, element types, function}; what no row covers, what a row's element types exclude
-// and what a function refuses is left to other backends, with the reason.
+// rows {operator, element types, function}; operators without a row, other element types and
+// refusals of a function are left to other backends, with the reason.
 //
-// Converters see the call's arguments flattened (tuples become their fields) and give one output a
-// result leaf. The translator checks the outputs' types, so a converter need not.
+// Converters see the call's arguments flattened (tuples become their fields) and return one output
+// a result leaf. The translator checks the outputs' types, so a converter need not.
 #pragma once
 
 #include <openvino/op/constant.hpp>
@@ -47,11 +47,11 @@ class CallView {
   // The result leaves.
   const std::vector<TensorType>& results() const { return results_; }
   const TensorType& result() const { return results_[0]; }
-  // Whether that argument's value is known when compiling.
+  // Returns whether that argument's value is known when compiling.
   bool is_constant(size_t index) const;
-  // An axis attribute, counted from the start.
+  // Returns an axis attribute, counted from the start.
   int64_t axis(std::string_view name, int64_t rank) const;
-  // All axes for None.
+  // Returns all axes for None.
   Ints axes(std::string_view name, int64_t rank) const;
 
  private:
@@ -65,7 +65,7 @@ struct ConverterRow {
   unsigned types;  // TypeSet: of every argument and result
   ConvertFunction convert;
   // The leaf, counted over the arguments and then the results, that holds positions: int32 or int64
-  // whatever `types` says, since positions in a tensor fit in 32 bits.
+  // regardless of `types`, since positions in a tensor fit in 32 bits.
   std::optional<size_t> positions = std::nullopt;
 };
 using ConverterTable = std::vector<ConverterRow>;
@@ -91,11 +91,11 @@ inline ov::OutputVector one(Value value) { return {std::move(value)}; }
 
 Value ints(const Ints& values);  // a one-dimensional int64 constant
 Value int_scalar(int64_t value);
-// A scalar constant of the element type of `like`.
+// Makes a scalar constant of the element type of `like`.
 Value scalar(double value, const Value& like);
-// The same elements in another shape: a constant stays one, over the same memory.
+// Returns the same elements in another shape: a constant stays one, over the same memory.
 Value reshaped(const Value& value, const Shape& shape);
-// A 1-D tensor as [1, …, n, …, 1], `n` at `axis` of `rank`, so that it broadcasts.
+// Reshapes a 1-D tensor to [1, …, n, …, 1], `n` at `axis` of `rank`, so that it broadcasts.
 Value along_axis(const Value& value, int64_t axis, int64_t rank);
 
 ov::element::Type element_type(

@@ -1,6 +1,6 @@
 // The openvino backend: a whole-sub-graph toolchain. It takes any sub-graph of operators it can
-// translate, compiles it with OpenVINO's CPU plugin, which fuses and lays out as it likes, and runs
-// it over the caller's buffers without copying. Boundaries are plain row-major float32.
+// translate, compiles it with OpenVINO's CPU plugin, which chooses fusions and layouts, and runs it
+// over the caller's buffers without copying. Boundaries are plain row-major float32.
 #pragma once
 
 #include <memory>

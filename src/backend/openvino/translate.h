@@ -1,4 +1,4 @@
-// From our functions to OpenVINO models. Constants are shared, not copied.
+// Translates our functions to OpenVINO models. Constants are shared, not copied.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,12 @@
 
 namespace collage::openvino {
 
-// Whether a call of an operator can be translated, or why not. Tries it on placeholders, so it
-// knows all that the translation itself finds out.
+// Checks whether a call of an operator can be translated. Tries it on placeholders, so that it
+// finds all that the translation itself would.
 Status can_translate(const CallNode& call);
 
-// Whether the processor multiplies 8-bit integers without saturating sums of two products, as
-// OpenVINO's kernels do where it has no VNNI.
+// Returns whether 8-bit products are exact: without VNNI, OpenVINO's kernels saturate sums of two
+// products.
 bool has_exact_int8();
 
 struct Translation {

@@ -1,6 +1,6 @@
-// The reference backend: every operator by its reference kernel, simple and right. It is the oracle
-// that other backends' kernels are checked against, and the host of last resort: it takes whatever
-// no other target can. One variant, "reference", plain encodings.
+// The reference backend: every operator by its reference kernel, simple and exact. Other backends'
+// kernels are checked against it. It is also the fallback backend (the host), which takes what no
+// other target can. One variant, "reference", plain encodings.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The backends of this build: one line each. `register_all` is idempotent and also registers the
-// operators.
+// Registers the backends of this build: one line each. `register_all` is idempotent and also
+// registers the operators.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace collage {
 
 void register_all();
 
-// A backend this build knows of but was made without, and what to install to have it.
+// A backend that this build was made without, and the packages that it needs.
 struct MissingBackend {
   std::string name, remedy;
 };

@@ -1,5 +1,5 @@
-// Backends, operators and functions from shared libraries (`--plugin LIB`); collage/plugin.h and
-// backend/plugin.h say what such a library holds.
+// Loads backends, operators and functions from shared libraries (`--plugin LIB`), which
+// collage/plugin.h and backend/plugin.h describe.
 #pragma once
 
 #include <collage/plugin.h>
@@ -9,10 +9,10 @@
 
 namespace collage {
 
-// Whether the calling thread is just now in what a plugin registers: the processes that measure
-// will know it too.
+// Returns whether the calling thread runs registration code of a plugin: worker processes will have
+// what it registers too.
 bool is_loading_plugin();
-// Those loaded so far, absolute: the processes that measure must load them too.
+// Absolute paths of the plugins loaded so far, which worker processes must load too.
 std::vector<std::string> loaded_plugins();
 
 }  // namespace collage

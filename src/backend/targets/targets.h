@@ -1,5 +1,5 @@
-// Which targets a compilation uses: those asked for, or all that this machine offers, each with the
-// rule that finds its candidates.
+// Selects the targets of a compilation: those asked for, or all that this machine offers, each with
+// the rule that finds its candidates.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@
 
 namespace collage {
 
-// Targets as a user names them: as TargetName does, or all on one device, "gpu:1" or the name that
-// it was declared with.
+// Targets by a user's name: as TargetName, or all on one device, "gpu:1" or the name that it was
+// declared with.
 class TargetsNamed {
  public:
   static Result<TargetsNamed> parse(const std::string& text, const DeclaredDevices& devices = {});
@@ -32,8 +32,8 @@ class TargetsNamed {
   VirtualDevice device_;
 };
 
-// What the user forbids or demands of targets. "native", "native:nn.conv2d"; "layer3.*=onednn",
-// "layer3.*=mylib -device=gpu:1", "layer3.*=gpu:1".
+// A user's constraints on targets: "native", "native:nn.conv2d"; "layer3.*=onednn", "layer3.*=mylib
+// -device=gpu:1", "layer3.*=gpu:1".
 struct TargetConstraints {
   struct Exclusion {
     TargetsNamed target;
@@ -58,17 +58,17 @@ struct TargetConstraints {
   Status check_pins(std::span<const PartitionSpecPtr> specs) const;
 };
 
-// Specs in order of backend priority. The host is always among them, last. kUsage: an unknown name;
-// kUnavailable: one that is missing here. Where devices are declared all targets are on these:
+// Returns specs in order of backend priority, the host always last. kUsage: an unknown name;
+// kUnavailable: one that is missing here. With declared devices all targets must be on these:
 // kUsage for one that is not, kUnavailable for a device without a backend.
 Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::string>& requested,
                                                      const TargetConstraints& constraints,
                                                      const DeclaredDevices& declared = {});
-// "cpu:0, gpu:0, big=gpu:1" of --devices; none where the text is empty.
+// Parses "cpu:0, gpu:0, big=gpu:1" of --devices; none for an empty text.
 Result<DeclaredDevices> parse_devices_flag(const std::string& text);
-// The specs of a configuration, the host besides: each target's backend is its compiler, or else
-// has its name; a target without a rule has its backend's. kUsage: no such backend; mock costs; a
-// device that is not declared, where some are.
+// Returns the specs of a configuration and the host: each target's backend is its compiler, or else
+// has its name; a target without a rule has its backend's. kUsage: no such backend; mock costs; an
+// undeclared device, if any is declared.
 Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& config,
                                                          const TargetConstraints& constraints,
                                                          const DeclaredDevices& declared = {});

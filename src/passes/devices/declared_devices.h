@@ -1,4 +1,4 @@
-// The devices that a program may use, in the order of preference, each under a name.
+// The devices that a program may use, in order of preference, each with a name.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace collage {
 
-// "gpu:1"; "gpu" is "gpu:0". kUsage for what states more, or less.
+// Parses "gpu:1"; "gpu" is "gpu:0". kUsage: the text states more, or less.
 Result<VirtualDevice> parse_device(std::string_view text);
 
 struct DeclaredDevice {
@@ -20,8 +20,8 @@ struct DeclaredDevice {
   int id = 0;
 };
 
-// A virtual device with nothing left open but, maybe, the target: the cheapest that fits is chosen
-// by cost.
+// A virtual device with at most the target left open: costs choose the cheapest one that
+// fits.
 struct PlannedDevice {
   VirtualDevice device;
   std::string target;  // its text; empty: any
@@ -32,23 +32,23 @@ struct PlannedDevice {
 class DeclaredDevices {
  public:
   DeclaredDevices() = default;  // none: any device may be used
-  // "cpu:0, gpu:0, big=cpu:1". kUsage for a name or device that stands twice, and for none.
+  // Parses "cpu:0, gpu:0, big=cpu:1". kUsage: a name or device occurs twice, or there is none.
   static Result<DeclaredDevices> parse(std::string_view text);
-  // Targets that constraints may name; each must run on a declared device.
+  // Sets targets that constraints may name; each must run on a declared device.
   Status set_targets(std::vector<Target> targets);
 
   const std::vector<DeclaredDevice>& list() const { return list_; }
   bool declares(std::string_view name) const { return by_name(name) != nullptr; }
-  // "big" by its declaration, or "gpu:1", declared or not. kUsage for what is neither.
+  // Finds "big" by its declaration, or "gpu:1", declared or not. kUsage: it is neither.
   Result<VirtualDevice> find(std::string_view text) const;
-  // What is stated by a declared name, by number.
+  // Replaces a declared name by its device's number.
   DeviceConstraint with_number(DeviceConstraint constraint) const;
-  // A target's text, with -device=gpu:1 for what it states by name.
+  // Returns a target's text, with -device=gpu:1 in place of a declared name.
   std::string with_numbers(std::string_view target) const;
-  // Of what no constraint reaches: the first one's ordinary memory.
+  // The device of values without constraints: the first one's ordinary memory.
   PlannedDevice fallback() const;
-  // The first declared device that fits; the target, where one is named, decides on what is open.
-  // kUnavailable for a device that is not declared or a target that is not among those set.
+  // Returns the first declared device that fits; a named target decides what is open. kUnavailable:
+  // a device is not declared or a target is not among those set.
   Result<PlannedDevice> resolve(const DeviceConstraint& constraint) const;
   std::string to_string() const;
 

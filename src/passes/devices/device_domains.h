@@ -1,6 +1,6 @@
 // Domains: sets of values that must lie together, found by unification. A domain has two parts that
-// are unified apart, the device with its target and the memory scope: a kernel runs on one device,
-// and may state a scope for each of its buffers.
+// are unified separately, the device with its target and the memory scope: a kernel runs on one
+// device, and may state a scope for each of its buffers.
 #pragma once
 
 #include <vector>
@@ -18,16 +18,16 @@ struct Domain {
 class DeviceDomains {
  public:
   Domain fresh();
-  // Both lie together from now on, because of `site`. kBadModel where they cannot: the error names
-  // the two sites that put them in different places. They stay apart then.
+  // Unifies both, because of `site`. kBadModel: they cannot lie together; the error names the two
+  // sites that put them in different places. They stay separate then.
   Status unify(const Domain& a, const Domain& b, const Expr& site);
-  // Only the devices.
+  // Unifies only the devices.
   Status unify_devices(const Domain& a, const Domain& b, const Expr& site);
-  // `site` says so.
+  // Adds a constraint, because of `site`.
   Status constrain(const Domain& domain, const DeviceConstraint& constraint, const Expr& site);
 
-  // What the domain's constraints leave of the declared devices: the first, or the fallback where
-  // there are none.
+  // Returns the first declared device that the domain's constraints allow, or the fallback if there
+  // are none.
   Result<PlannedDevice> resolve(const Domain& domain, const DeclaredDevices& devices) const;
 
  private:
@@ -44,7 +44,7 @@ class DeviceDomains {
   mutable std::vector<Slot> slots_;
 };
 
-// "add (line 7, column 3)": an expression in messages.
+// Returns "add (line 7, column 3)", an expression in messages.
 std::string site_text(const Expr& expr);
 
 }  // namespace collage

@@ -1,4 +1,4 @@
-// Devices by number, where a module states them by the names that they were declared with.
+// Replaces declared names of devices in a module by their numbers.
 #pragma once
 
 #include "ir/module.h"
@@ -6,7 +6,7 @@
 
 namespace collage {
 
-// In on_device and device_copy of the module's functions.
+// Acts on on_device and device_copy in the module's functions.
 Result<Module> with_device_numbers(Module module, const DeclaredDevices& devices);
 
 }  // namespace collage

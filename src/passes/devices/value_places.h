@@ -1,4 +1,4 @@
-// The domains of all values of a module: the constraints of device planning, gathered.
+// The domains of all values of a module: collects the constraints of device planning.
 #pragma once
 
 #include <optional>
@@ -10,13 +10,13 @@
 
 namespace collage {
 
-// One tensor of an expression's value, and where it comes from through tuples and placements.
+// One tensor of an expression's value, and its source through tuples and placements.
 struct ValueLeaf {
   Expr origin;       // a parameter, a constant or a call
   size_t index = 0;  // of that one's leaves
   Domain of_origin;  // not of constants, which lie anywhere
   bool anywhere = false;
-  // What those who read it are unified with; none where they may lie elsewhere.
+  // The domain that readers are unified with; none if they may lie elsewhere.
   std::optional<Domain> domain;
   bool loose = false;  // unified only where nothing contradicts
 };
@@ -31,7 +31,7 @@ class ValuePlaces {
   static Result<ValuePlaces> of(const Module& module);
 
   const std::vector<ValueLeaf>& leaves(const Expr& expr) const { return leaves_.at(expr.get()); }
-  // Where a call wants its arguments' leaves, in order.
+  // Where a call needs its arguments' leaves, in order.
   const std::vector<Domain>& uses(const Expr& call) const { return uses_.at(call.get()); }
   const OfFunction& function(const Function& function) const {
     return functions_.at(function.get());

@@ -1,12 +1,12 @@
-// The kernel of attention. Of each head the keys and values are cut into parts and packed as right
-// operands; then, for each block of 32 queries,
+// The kernel of attention. It splits the keys and values of each head into parts and packs them as
+// right operands; then, for each block of 32 queries,
 //
 //   scores = q · kᵀ / log 2, [block of 32 keys][query][key]
 //   weights = 2^(scores - a large one of the row), in parts, in the scores' place; and their sums
 //   result = weights · v / sums
 //
-// all of which stays in a core's own cache. Under a causal mask a block leaves out the keys that
-// come after all of its queries.
+// all in a core's own cache. Under a causal mask a block skips the keys that come after all of its
+// queries.
 #pragma once
 
 #include <memory>

@@ -9,8 +9,8 @@
 
 namespace collage::amx {
 
-// What tells the matrix unit the rows and columns of its tiles: 64 bytes. The intrinsics that touch
-// memory do not all say so to the compiler.
+// The rows and columns of the matrix unit's tiles: 64 bytes. The intrinsics that touch memory do
+// not all declare it to the compiler.
 template <typename Shapes>
 inline void store_tile_shapes(Shapes& to) {
   static_assert(sizeof to == 64);

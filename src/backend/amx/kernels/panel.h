@@ -1,6 +1,6 @@
-// Computed matrices as operands of the matrix unit: cut into parts of bfloat16 and brought into the
-// order of its tiles, 32 columns or rows at a time. An operand's depth comes in pairs; here d is
-// paired with d + 16, on both sides.
+// Computed matrices as operands of the matrix unit: split into parts of bfloat16 and arranged as
+// tiles, 32 columns or rows at a time. An operand's depth comes in pairs; here d is paired with d +
+// 16, on both sides.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace collage::amx {
 
 using contraction::mask_of;
 
-/// To the nearest bfloat16, in the upper half; halves go away from zero.
+/// Rounds to the nearest bfloat16, in the upper half; halves go away from zero.
 COLLAGE_AMX inline __m512i rounded(__m512 x) {
   return _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
 }
@@ -28,7 +28,7 @@ enum class Cut {
   kTowardsZero,  // parts but the last, in less time; a NaN may become a number
 };
 
-/// The parts of 16 pairs of numbers: `even` in the lower halves.
+/// Splits 16 pairs of numbers into parts: `even` in the lower halves.
 template <int kParts, Cut kCut = Cut::kToNearest>
 struct Pairs {
   __m512i part[kParts];
@@ -78,7 +78,7 @@ COLLAGE_AMX inline void transpose(__m512i (&rows)[16]) {
   }
 }
 
-/// Part of a matrix in memory: rows and columns that exist, `row` elements from row to row.
+/// A part of a matrix in memory: existing rows and columns, `row` elements from row to row.
 struct Panel {
   const float* at;
   int64_t rows, columns, row;
@@ -87,11 +87,11 @@ struct Panel {
     return r < rows ? _mm512_maskz_loadu_ps(mask_of(columns - c), at + r * row + c)
                     : _mm512_setzero_ps();
   }
-  /// From that row and column on.
+  /// Returns the panel from that row and column on.
   Panel from(int64_t r, int64_t c) const { return {at + r * row + c, rows - r, columns - c, row}; }
 };
 
-/// 32 columns as left operand: `count` rows of their parts. Column c is paired with column c + 16.
+/// Stores 32 columns as left operand: `count` rows of parts. Column c is paired with column c + 16.
 template <int kParts>
 COLLAGE_AMX void pack_left(const Panel& panel, int64_t count, float scale, uint16_t* to) {
   const __m512 factor = _mm512_set1_ps(scale);
@@ -102,7 +102,7 @@ COLLAGE_AMX void pack_left(const Panel& panel, int64_t count, float scale, uint1
   }
 }
 
-/// 32 columns of 16 rows as a tile whose columns are these rows; parts lie `part` elements apart.
+/// Stores 32 columns of 16 rows, transposed, as a tile; parts lie `part` elements apart.
 template <int kParts>
 COLLAGE_AMX void pack_transposed(const Panel& panel, int64_t part, uint16_t* to) {
   __m512i rows[kParts][16];
@@ -116,7 +116,7 @@ COLLAGE_AMX void pack_transposed(const Panel& panel, int64_t part, uint16_t* to)
   }
 }
 
-/// 32 rows of 16 columns as a tile. Row r is paired with row r + 16.
+/// Stores 32 rows of 16 columns as a tile. Row r is paired with row r + 16.
 template <int kParts>
 COLLAGE_AMX void pack_right(const Panel& panel, int64_t part, uint16_t* to) {
   for (int r = 0; r < 16; ++r) {

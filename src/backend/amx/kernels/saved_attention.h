@@ -15,7 +15,7 @@ struct SavedAttention {
 };
 
 SavedKernel save_attention(const Attention& attention, int parts);
-/// kBadModel where it describes none.
+/// kBadModel: it describes no attention.
 Result<SavedAttention> read_saved_attention(const SavedKernel& saved);
 
 }  // namespace collage::amx

@@ -17,8 +17,8 @@ using contraction::kTileElements;
 using contraction::kTileRows;
 using contraction::Parts;
 
-/// The calling thread's tiles, all full size, while it lives; before and after they are as others
-/// (oneDNN) left them.
+/// Sets the calling thread's tiles to full size while it exists; restores the state that other code
+/// (oneDNN) left.
 class TileScope {
  public:
   TileScope();
@@ -30,13 +30,13 @@ class TileScope {
   alignas(64) uint8_t before_[64];
 };
 
-/// What numbers can be cut into.
+/// The parts that numbers can be split into.
 inline constexpr Parts kAllParts[] = {{1, 1}, {1, 2}, {2, 2}, {3, 3}};
 
-/// block.c = A · B, in parts of bfloat16, one of kAllParts. Within a TileScope.
+/// Computes block.c = A · B, in parts of bfloat16, one of kAllParts. Within a TileScope.
 void multiply_block(const Block& block, int tiles_down, int tiles_across, Parts parts);
 
-/// That for contractions.
+/// The micro-kernel for contractions.
 const contraction::MicroKernel& tile_micro_kernel();
 
 }  // namespace collage::amx

@@ -21,7 +21,7 @@ struct Method {
   std::string to_string() const;
 };
 
-/// The methods that apply, best guess first.
+/// Returns the methods that apply, best guess first.
 std::vector<Method> methods(const Product& product, int threads);
 
 Result<std::unique_ptr<Kernel>> make_product_kernel(Product product, const Method& method);

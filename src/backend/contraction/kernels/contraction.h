@@ -1,7 +1,7 @@
 // A contraction: result[p, n] = steps(sum over taps t and channels c of image[p + t, c] *
-// weights[n, c, t]). Convolutions in one to three dimensions are such, transposed ones and those of
-// an image that is enlarged by repeating its pixels too, and so are products with a constant
-// matrix, whose rows are the pixels of an image of one tap.
+// weights[n, c, t]). Convolutions in one to three dimensions are contractions, transposed ones and
+// those of an image that is enlarged by repeating its pixels too, and so are products with a
+// constant matrix, whose rows are the pixels of an image of one tap.
 //
 // Siblings, which differ in weights and steps alone, are one contraction with a branch and a result
 // each: q, k and v of attention, the 1x1 convolutions that a block begins with. The sum of two 1x1
@@ -19,7 +19,7 @@
 
 namespace collage::contraction {
 
-/// What siblings have in common.
+/// Extents that siblings share.
 struct Extents {
   int64_t images = 1, in_channels = 1, groups = 1;
   Spatial in{1, 1, 1}, out{1, 1, 1};
@@ -32,22 +32,22 @@ struct Extents {
   int64_t pixels_out() const { return volume(out); }
   /// The result pixels of a pass over one image (the most of any), along each dimension.
   Spatial pass_extent() const;
-  /// Those of all images: the rows of a product.
+  /// The result pixels of a pass over all images: the rows of a product.
   int64_t pass_rows() const { return images * volume(pass_extent()); }
   bool operator==(const Extents&) const = default;
 };
 
-/// What becomes of the image on the way to one result.
+/// The computation from the image to one result.
 struct Branch {
   int64_t out_channels = 1;
   Tensor weights;
-  /// In the weights: from group to group and inside one; a kernel's elements lie side by side.
+  /// Strides of the weights: between groups and inside one; a kernel's elements lie side by side.
   int64_t group_stride = 0, column_stride = 0, channel_stride = 0;
   std::vector<Step> steps;
   std::vector<int> step_params;  ///< of each step's tensor; -1: it has none
 };
 
-/// An image, and what of the contraction it gives.
+/// An image, and its part of the contraction.
 struct Image {
   size_t data = 0;  ///< the parameter that it is
   Extents extents;
@@ -56,10 +56,10 @@ struct Image {
 struct Contraction : Extents {
   size_t data = 0;               ///< the parameter that is the image
   std::vector<Branch> branches;  ///< one for each result; several only where groups is 1
-  /// A second image, whose channels are the last of in_channels: all else says what the first is.
+  /// A second image, whose channels are the last of in_channels; the rest describes the first.
   std::optional<Image> addend;
 
-  /// One or two, with the channels of each.
+  /// Returns one or two images, with the channels of each.
   std::vector<Image> all_images() const;
 };
 

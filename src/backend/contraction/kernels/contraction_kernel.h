@@ -1,4 +1,4 @@
-// The kernel of a contraction: its image copied into parts, then blocks of tiles.
+// The kernel of a contraction: copies its image into parts, then computes blocks of tiles.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ Result<std::unique_ptr<Kernel>> make_contraction_kernel(Contraction contraction,
                                                         const Schedule& schedule,
                                                         const MicroKernel& micro_kernel,
                                                         int threads);
-/// The same tap by tap, of weights that are packed, those of each branch.
+/// Makes the same with packed weights, those of each branch.
 Result<std::unique_ptr<Kernel>> make_contraction_kernel(Contraction contraction,
                                                         const Schedule& schedule,
                                                         const MicroKernel& micro_kernel,

@@ -1,5 +1,5 @@
-// What follows a product or convolution in its kernel, element by element: sums with a vector along
-// the channels or with a tensor of the result's shape, scales, activations.
+// The epilogue of a product or convolution in its kernel, element by element: sums with a vector
+// along the channels or with a tensor of the result's shape, scales, activations.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Step {
     kTanh,
   };
   Kind kind = Kind::kLinear;
-  /// One for each channel of the result, then zeros up to whole tiles.
+  /// One value for each channel of the result, then zeros up to whole tiles.
   std::vector<float> columns;
   Expr tensor;  ///< of the result's shape, or null
   float low = -std::numeric_limits<float>::infinity(),
@@ -33,7 +33,7 @@ struct Step {
   float slope = 0;  ///< of kLeakyRelu below zero
 };
 
-/// Where one tile of a result belongs.
+/// The place of one tile in a result.
 struct TilePlace {
   std::span<const int32_t> rows;  ///< element offset of each; -1: the row is none
   int64_t offset;                 ///< added to each: where the tile's first column lies
@@ -52,7 +52,7 @@ struct Destination {
   int64_t out_channels;  ///< in all
   bool pad;
 };
-/// The tile of that number across the columns.
+/// Returns the place of the tile with that number across the columns.
 inline TilePlace tile_place(const Destination& to, std::span<const int32_t> rows,
                             int64_t tile_column) {
   const int64_t first = tile_column * kTileColumns;
@@ -62,7 +62,7 @@ inline TilePlace tile_place(const Destination& to, std::span<const int32_t> rows
           to.tensors};
 }
 
-/// Carries out the steps on a tile (rows of kBlockColumns elements, overwritten) and writes it.
+/// Applies the steps to a tile (rows of kBlockColumns elements, overwritten) and writes it.
 void finish_tile(std::span<const Step> steps, float* tile, const TilePlace& place);
 
 }  // namespace collage::contraction

@@ -25,7 +25,7 @@ struct TapReach {
 
 struct PassGeometry {
   std::vector<TapReach> taps;  ///< as the pass lists them
-  /// Which of the batch's pixels each row of each tile is, or -1.
+  /// The pixel of the batch for each row of each tile, or -1.
   std::vector<int32_t> tile_pixels;
 };
 
@@ -43,14 +43,14 @@ struct Geometry {
 
 Geometry plan_geometry(const Extents& extents);
 
-/// For each row of a pass' tiles the element at which its channels begin in a result of so many, or
-/// -1.
+/// Returns, for each row of a pass' tiles, the element at which its channels begin in a result of
+/// that many channels, or -1.
 std::vector<int32_t> row_offsets(const Extents& extents, const PassGeometry& pass,
                                  int64_t out_channels);
 
-/// Blocks of 32 input channels.
+/// Returns the number of blocks of 32 input channels.
 int64_t depth_blocks(const Extents& extents);
-/// Bytes of a copy of so many positions.
+/// Returns the bytes of a copy of that many positions.
 int64_t copy_bytes(const Extents& extents, int64_t positions, int parts);
 
 /// Positions [begin, end) of a phase of an image, and blocks of 32 of its channels.
@@ -61,7 +61,7 @@ struct Stretch {
   Range blocks;
 };
 
-/// Writes them, cut into so many parts; `copy` is where the first position of block 0 belongs.
+/// Writes them, split into that many parts; `copy` is the place of the first position of block 0.
 /// Blocks are `pitch` positions apart.
 void copy_image(const Extents& extents, const Geometry& geometry, int parts, const Stretch& stretch,
                 int64_t pitch, uint16_t* copy);

@@ -1,7 +1,7 @@
-// The vector instructions that the kernels of this folder use: the intrinsics, for functions marked
-// COLLAGE_VECTORS, or COLLAGE_BFLOAT16 where they round to bfloat16. amx has a header of
-// this name for what only it uses. No other file of the two folders names an instruction, so tests
-// compile them against a software model of these headers (tests/backend/contraction/software).
+// The vector instructions of the kernels in this folder: the intrinsics, for functions marked
+// COLLAGE_VECTORS, or COLLAGE_BFLOAT16 if they round to bfloat16. amx has a header of this name for
+// its own. No other file of the two folders names an instruction, so tests compile them against a
+// software model of these headers (tests/backend/contraction/software).
 #pragma once
 
 // GCC 12's own headers read what they call undefined (GCC bug 105593).

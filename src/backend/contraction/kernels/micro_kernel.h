@@ -1,5 +1,5 @@
-// What a backend brings to the kernels of this folder: a micro-kernel, which multiplies packed
-// operands block by block with the backend's own instructions.
+// The micro-kernel of a backend: multiplies packed operands block by block with the backend's own
+// instructions, for the kernels of this folder.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Block {
   int64_t step_count;
   const uint16_t* b;  ///< for each step: the tiles across of part 0, of part 1, ...
   float* c;           ///< rows of 32 elements, tile after tile: overwritten
-  /// What is wanted next: so many lines (64 bytes) of it are fetched in each step, into the core's
-  /// larger cache.
+  /// Data needed next: each step prefetches this many lines (64 bytes) of it into the core's larger
+  /// cache.
   const char* next = nullptr;
   int64_t next_lines = 0;
 };
@@ -28,13 +28,13 @@ class MicroKernel {
  public:
   virtual ~MicroKernel() = default;
 
-  /// The loader of saved kernels that multiply with it.
+  /// The loader of saved kernels that use it.
   virtual const char* loader() const = 0;
-  /// Whether operands in such parts can be multiplied.
+  /// Returns whether operands in such parts can be multiplied.
   virtual bool multiplies(const Parts& parts) const = 0;
-  /// Calls `products`, in which alone the calling thread multiplies.
+  /// Calls `products`; the calling thread multiplies only inside.
   virtual void with_registers(const std::function<void()>& products) const { products(); }
-  /// c = A · B.
+  /// Computes c = A · B.
   virtual void multiply(const Block& block, Parts parts, int tiles_down,
                         int tiles_across) const = 0;
 };

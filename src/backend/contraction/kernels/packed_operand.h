@@ -15,15 +15,15 @@ class PackedOperand {
  public:
   static Result<PackedOperand> create(const Extents& extents, const Branch& branch,
                                       const Parts& parts);
-  /// What was packed for such a branch before, used where it is; kBadModel where it has another
-  /// size.
+  /// Uses the packed weights of such a branch in place, without a copy; kBadModel: the size
+  /// differs.
   static Result<PackedOperand> load(const Extents& extents, int64_t out_channels,
                                     const Parts& parts, const SharedBytes& memory);
 
   int64_t column_blocks() const { return (column_tiles_ + 1) / 2; }
   int tiles_across(int64_t block) const { return 2 * block + 1 < column_tiles_ ? 2 : 1; }
   const uint16_t* block(int64_t index, size_t pass) const { return data_ + offset(index, pass); }
-  /// Which blocks of 32 input channels a block of columns reads: as many everywhere.
+  /// Returns the first block of 32 input channels that a block of columns reads; all read as many.
   int64_t first_depth(int64_t block) const;
   int64_t depth_count() const { return depth_count_; }
   SharedBytes memory() const { return {memory_, bytes()}; }
@@ -33,9 +33,9 @@ class PackedOperand {
   int64_t offset(int64_t block, size_t pass) const {
     return block * 2 * tile_column_ + first_steps_[pass] * tiles_across(block) * step_tile_;
   }
-  /// Without memory.
+  /// Makes one without memory.
   static PackedOperand planned(const Extents& extents, int64_t out_channels, const Parts& parts);
-  /// Calls visit(where its part 0 lies in `data`, weight) for all that a column has.
+  /// Calls visit(place of its part 0 in `data`, weight) for all weights of a column.
   template <typename Visit>
   void for_each_weight(const Extents& extents, const Branch& branch, int64_t column, uint16_t* data,
                        Visit&& visit) const;

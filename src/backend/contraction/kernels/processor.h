@@ -1,11 +1,11 @@
-// What this processor has, and what the system lets this process use.
+// Features of this processor that the system lets this process use.
 #pragma once
 
 #include "base/result.h"
 
 namespace collage::contraction {
 
-/// A matrix unit (Intel AMX), which the system has to allow.
+/// Checks for a matrix unit (Intel AMX), which the system has to permit.
 Status matrix_unit();
 
 }  // namespace collage::contraction

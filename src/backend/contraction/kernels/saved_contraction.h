@@ -22,11 +22,11 @@ struct SavedContraction {
 
 SavedKernel save_contraction(const char* loader, const Contraction& contraction,
                              const Schedule& schedule, std::span<const PackedOperand> weights);
-/// kBadModel where it describes nothing that the micro-kernel can compute.
+/// kBadModel: it describes nothing that the micro-kernel can compute.
 Result<SavedContraction> read_saved_contraction(const SavedKernel& saved,
                                                 const MicroKernel& micro_kernel);
 
-/// A kernel that was saved: of the loader MicroKernel::loader. `micro_kernel` outlives it.
+/// Loads a saved kernel of the loader MicroKernel::loader. `micro_kernel` outlives it.
 Result<std::shared_ptr<Kernel>> load_contraction_kernel(const SavedKernel& saved,
                                                         const MicroKernel& micro_kernel,
                                                         int threads);

@@ -1,4 +1,4 @@
-// The ways in which a contraction can be computed.
+// Schedules of a contraction.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace collage::contraction {
 
 struct Schedule {
   Parts parts;  ///< of the image and of the weights
-  /// What the threads share out: blocks of the result's rows, or of its columns.
+  /// Threads divide blocks of the result's columns, or of its rows.
   bool by_columns = false;
   /// For each block of weights all rows, or for each block of rows all weights.
   bool weights_outer = false;
@@ -19,12 +19,12 @@ struct Schedule {
   std::string to_string() const;
 };
 
-/// What the weights take, packed.
+/// Returns the bytes of the packed weights.
 int64_t weight_bytes(const Contraction& contraction, const Parts& parts);
-/// Of that: what stays in a core's own cache.
+/// Bytes of weights that stay in a core's own cache.
 constexpr int64_t kCachedWeights = 1 << 20;
 
-/// Those worth measuring, most promising first.
+/// Returns the schedules worth measuring, most promising first.
 std::vector<Schedule> schedules(const Contraction& contraction, Parts parts, int threads);
 
 }  // namespace collage::contraction

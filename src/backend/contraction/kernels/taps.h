@@ -1,4 +1,4 @@
-// Which pixels of an image a convolution's result reads.
+// The pixels of an image that a convolution's result reads.
 //
 // Along each dimension result pixel up·m + r reads image pixels stride·m + offset, with offsets
 // that depend on the remainder r alone. So a convolution whose result is finer than its image is up
@@ -40,17 +40,17 @@ struct Taps {
   Spatial up{1, 1, 1}, stride{1, 1, 1};
   std::vector<Pass> passes{{{0, 0, 0}, {{{0, 0, 0}, {0}}}}};  ///< of a product: one tap
 
-  /// Of all passes.
+  /// The pixels of all passes.
   int64_t count() const;
   bool operator==(const Taps&) const = default;
 };
 
-/// A convolution's attributes; `pad` is what precedes the image.
+/// A convolution's attributes; `pad` is the padding before the image.
 struct Kernel3d {
   Spatial extent{1, 1, 1}, stride{1, 1, 1}, dilation{1, 1, 1}, pad{0, 0, 0};
 };
 
-/// Of a convolution of the image in which each pixel is repeated so many times.
+/// Returns the taps of a convolution of the image with each pixel repeated that many times.
 Taps convolution_taps(const Kernel3d& kernel, const Spatial& repeats);
 Taps transposed_taps(const Kernel3d& kernel);
 

@@ -5,7 +5,7 @@
 
 namespace collage::contraction {
 
-/// e^x, correct to 2^-23: 1e-38 below -87, infinite from 88.73.
+/// Returns e^x, correct to 2^-23: 1e-38 below -87, infinite from 88.73.
 COLLAGE_VECTORS inline __m512 exponential(__m512 x) {
   // x = n log 2 + r, |r| <= log(2) / 2; the polynomial is the series of e^r, whose rest is 2^-26.
   x = _mm512_max_ps(_mm512_set1_ps(-87.0f), _mm512_min_ps(_mm512_set1_ps(89.0f), x));
@@ -19,7 +19,7 @@ COLLAGE_VECTORS inline __m512 exponential(__m512 x) {
   return _mm512_scalef_ps(p, n);
 }
 
-/// 2^x, up to 2^-18 of itself where the degree is 4, 2^-23 where it is 5; 0 of minus infinity.
+/// Returns 2^x, within 2^-18 of itself for degree 4, 2^-23 for degree 5; 0 for minus infinity.
 template <int kDegree>
 COLLAGE_VECTORS inline __m512 power_of_two(__m512 x) {
   // x = n + r, 0 <= r < 1; the polynomials are those of least relative error there.

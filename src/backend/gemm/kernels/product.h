@@ -1,5 +1,5 @@
-// A product of matrices, result = alpha * A · B + addend, with any batch dimensions: what the
-// kernels of libraries for linear algebra are made from, and how they are saved.
+// A product of matrices, result = alpha * A · B + addend, with any batch dimensions: the
+// description from which kernels of linear algebra libraries are made and saved.
 #pragma once
 
 #include <collage/tensor.h>
@@ -37,20 +37,20 @@ struct Product {
   size_t batch() const { return a_offsets.size(); }
 };
 
-/// Of the addend to the dimensions of the result, in elements.
+/// Returns strides of the addend along the dimensions of the result, in elements.
 std::vector<int64_t> addend_strides(const Product& product);
 
 /// Constants of A, B and the addend; null: it is a parameter, or there is none.
 using OperandData = std::array<std::shared_ptr<const void>, 3>;
 
-/// Copies of the constants as a kernel keeps them, on huge pages and shared with others
-/// (runtime/shared_constants.h). `repacked`: the matrices of B, a constant, the other way round,
-/// and `transpose_b` with them.
+/// Copies the constants for a kernel, on huge pages and shared with others
+/// (runtime/shared_constants.h). `repacked`: transposes the matrices of B, a constant, and flips
+/// `transpose_b`.
 Result<OperandData> kept_constants(Product& product, bool repacked);
-/// Of all constants.
+/// Returns the bytes of all constants.
 size_t constant_bytes(const Product& product);
 
-/// Its fields as JSON; the constants are appended to the kernel's.
+/// Returns its fields as JSON; appends the constants to the kernel's.
 nlohmann::json saved_product(const Product& product, const OperandData& constants,
                              SavedKernel& saved);
 

@@ -1,5 +1,5 @@
-// Copies of runs of bytes: a join or a cut of tensors, of which what lies in its place already is
-// left alone, and whole tensors.
+// Copies runs of bytes: a join or a cut of tensors, except regions that are in place already, and
+// whole tensors.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace collage::memory {
 
 /// `bytes`: of each place's part.
 std::unique_ptr<Kernel> make_pieces_kernel(std::vector<InPlace> places, std::vector<size_t> bytes);
-/// Its one input to its one output.
+/// Copies its one input to its one output.
 std::unique_ptr<Kernel> make_copy_kernel(size_t bytes);
 
 }  // namespace collage::memory

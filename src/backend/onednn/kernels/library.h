@@ -1,10 +1,10 @@
-// The oneDNN library at this backend's edge: the process's engine and stream, and exceptions turned
-// into a Status.
+// The oneDNN library at this backend's edge: the process's engine and stream, and conversion of
+// exceptions to a Status.
 //
-// oneDNN plans a primitive for the team's size at the moment it is made: make primitives
-// within a TeamScope (runtime/thread_team.h), and run them within one of the same size. A
-// scratchpad of the library's belongs to the thread that made the primitive: kernels bring their
-// own (attributes).
+// oneDNN plans a primitive for the team's size when it is made: make primitives within a
+// TeamScope (runtime/thread_team.h), and run them within one of the same size. A scratchpad of
+// the library's belongs to the thread that made the primitive: kernels bring their own
+// (attributes).
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -29,7 +29,7 @@ const dnnl::engine& engine();
 const dnnl::stream& stream();   // on processors it has no state: any number of threads use it
 std::string library_version();  // "3.1.0"
 
-// Runs `body`, which may throw what oneDNN throws (or run out of memory), and gives its result;
+// Runs `body`, which may throw what oneDNN throws (or run out of memory), and returns its result;
 // `what` names the attempt in the error. `body` returns a Result or a Status.
 template <typename Body>
 auto guarded(std::string_view what, Body&& body) -> std::invoke_result_t<Body> {
@@ -43,7 +43,7 @@ auto guarded(std::string_view what, Body&& body) -> std::invoke_result_t<Body> {
   }
 }
 
-// Whether an implementation name is one of oneDNN's naive loops, which are never worth offering.
+// Returns whether an implementation name is one of oneDNN's naive loops, which are never offered.
 bool is_naive(std::string_view implementation);
 
 // Scales and zero points that a primitive is given when it runs: DNNL_ARG_ATTR_SCALES or

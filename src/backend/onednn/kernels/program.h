@@ -32,25 +32,25 @@ class ProgramBuilder {
   ProgramBuilder();
   ~ProgramBuilder();
 
-  // The caller's buffer, seen as `desc`. The same buffer may be seen in several ways;
-  // `byte_offset` starts the view further in.
+  // Views the caller's buffer as `desc`. The same buffer may have several views; `byte_offset`
+  // starts the view further in.
   Value input(size_t position, const Desc& desc, size_t byte_offset = 0);
   Value output(size_t position, const Desc& desc, size_t byte_offset = 0);
-  // A temporary in the workspace, and another view of a temporary.
+  // Makes a temporary in the workspace, and another view of a temporary.
   Value temporary(const Desc& desc);
   Value view(Value temporary, const Desc& desc);
-  // `tensor` (whose bytes are described by `given`) reordered to `wanted` now.
+  // Reorders `tensor` (whose bytes are described by `given`) to `wanted` now.
   Value constant(const Tensor& tensor, const Desc& given, const Desc& wanted);
 
-  // `masks`: those of the primitive's attributes, which do not tell them.
+  // `masks`: those of the primitive's attributes, which cannot be queried.
   void add(const dnnl::primitive& primitive, const Desc& scratchpad, const Bindings& bindings,
            const Masks& masks);
   template <typename PrimitiveDesc>
   void add(const PrimitiveDesc& pd, const Bindings& bindings, const Masks& masks = {}) {
     add(dnnl::primitive(pd.get()), pd.scratchpad_desc(), bindings, masks);
   }
-  // Repeats each row of bfloat16 numbers so often (split.h). `target` has that many times as many
-  // elements.
+  // Repeats each row of bfloat16 numbers `parts` times (split.h). `target` has that many times as
+  // many elements.
   void add_parts(Value source, Value target, int64_t rows, int64_t width, int64_t parts);
   // Zeroes an output of that many bytes before the steps added later.
   void clear_output(size_t position, size_t bytes);

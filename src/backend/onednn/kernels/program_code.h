@@ -1,4 +1,4 @@
-// ProgramCode: what a program's runs share and never change: its steps, the values they read and
+// ProgramCode: the immutable state that a program's runs share: its steps, the values they read and
 // write, and its constants.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Slot {
   SharedBytes constant = {};
 };
 
-// A primitive; or, where that is empty, rows that are split in parts, or an output that is zeroed.
+// A primitive; or, if that is empty, rows to split in parts, or an output to zero.
 struct ProgramStep {
   dnnl::primitive primitive = {};
   std::vector<std::pair<int, size_t>> args = {};  // DNNL_ARG_…, slot

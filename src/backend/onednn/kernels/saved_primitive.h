@@ -8,15 +8,15 @@
 
 namespace collage::onednn {
 
-// Makes the primitive again, to be sure that what is written makes it. Within a TeamScope.
+// Makes the primitive again to check that the text does so. Within a TeamScope.
 Result<nlohmann::json> save_primitive(const dnnl::primitive& primitive, const Masks& masks = {});
 // May throw what oneDNN throws. Within a TeamScope of as many threads.
 Result<dnnl::primitive> load_primitive(const nlohmann::json& saved);
 
-// The masks of what save_primitive wrote.
+// Returns the masks in the output of save_primitive.
 Result<Masks> load_masks(const nlohmann::json& saved);
 
-// The descriptor of an argument of the primitive.
+// Returns the descriptor of an argument of the primitive.
 Desc argument_desc(const dnnl::primitive& primitive, int arg);
 
 }  // namespace collage::onednn

@@ -14,19 +14,19 @@
 
 namespace collage::openvino {
 
-// The process's OpenVINO, made when first needed; never destroyed, since its plugins' threads may
-// outlive static objects. Fails where the library or its CPU plugin cannot be loaded.
+// Returns the process's OpenVINO, made when first needed; never destroyed, since its plugins'
+// threads may outlive static objects. Fails if the library or its CPU plugin cannot be loaded.
 Result<ov::Core*> shared_core();
 
-// Whether this processor multiplies bfloat16 in hardware.
+// Returns whether this processor multiplies bfloat16 in hardware.
 bool has_bf16();
 
-// How models are compiled and imported. With `precision` bf16 the plugin keeps what it computes
-// inside in bfloat16 where it sees fit.
+// Returns the settings of compiling and importing. With `precision` bf16 the plugin decides which
+// intermediate results it keeps in bfloat16.
 ov::AnyMap compile_settings(ov::element::Type precision, int threads);
 
-// Where a result leaf comes from. OpenVINO computes most; what is just a parameter, a constant or
-// another result is copied by the kernel.
+// The source of a result leaf. OpenVINO computes most; the kernel copies a leaf that is just a
+// parameter, a constant or another result.
 struct ResultSource {
   enum class Kind { kComputed, kParameter, kConstant, kResult };
   Kind kind = Kind::kComputed;
@@ -41,8 +41,8 @@ struct IndexCheck {
 };
 
 struct CompiledFunction {
-  // What the model was imported from, whose weights it reads where they lie; empty of one that was
-  // compiled here.
+  // The blob that the model was imported from, whose weights it reads in place; empty for one that
+  // was compiled here.
   SharedBytes blob = {};
   ov::CompiledModel model;  // empty when no result is computed
   ov::element::Type precision = ov::element::f32;

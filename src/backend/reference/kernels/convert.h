@@ -1,4 +1,4 @@
-// Conversions between encodings on the CPU: any layout to any other, and casts between float32,
+// Converts between encodings on the CPU: any layout to any other, and casts between float32,
 // float64, float16 and bfloat16.
 #pragma once
 

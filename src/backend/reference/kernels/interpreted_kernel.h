@@ -1,4 +1,4 @@
-// A function as a kernel: its calls run one by one with their reference kernels.
+// A function as a kernel: runs its calls one by one with their reference kernels.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace collage {
 
-// Whether every call can be interpreted: operators with reference kernels and function literals;
-// parameters that are tensors.
+// Checks whether every call can be interpreted: operators with reference kernels and function
+// literals; parameters that are tensors.
 Status check_interpretable(const Function& function);
 
 // Parameters are the inputs, leaves of the result the outputs, all plain. A function of a single

@@ -1,5 +1,5 @@
-// Tensors from one device's memory to another's, byte for byte: between two encodings that differ
-// in their device alone. `saved` is what the kernel is made of again, in an artifact.
+// Copies tensors from one device's memory to another's, byte for byte: between two encodings that
+// differ in their device alone. `saved`: the kernel's description in an artifact.
 #pragma once
 
 #include <memory>
