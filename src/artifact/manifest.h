@@ -40,7 +40,7 @@ struct Manifest {
   std::string version;       // of Collage
   std::string model;         // the file's name
   int threads = 1;           // that kernels were made for
-  bool any_threads = false;  // for want of another wish: it runs with the cores that it finds
+  bool any_threads = false;  // by default: it runs with the cores that it finds
   double max_error = 0;  // what an output may err by, as a part of its largest value; 0: float32
   std::vector<std::string> features;           // of the processor, all needed
   std::map<std::string, std::string> loaders;  // of the kernels, and their versions

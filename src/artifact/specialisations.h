@@ -60,7 +60,7 @@ class LoadedSpecialisations {
     BucketedInterface interface;
     std::vector<std::string> results;
     std::vector<PlanForShapes> specialisations;
-    std::vector<std::string> entries;  // of their plans; empty where there is none
+    std::vector<std::string> entries;  // of their plans; empty if there is no plan
   };
   LoadedSpecialisations(std::shared_ptr<ArtifactFile> file, Table table)
       : file_(std::move(file)), table_(std::move(table)), plans_(table_.specialisations.size()) {}

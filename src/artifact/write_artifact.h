@@ -17,7 +17,7 @@ struct PlanFacts {
   int threads = 1;
   std::string model;  // the file's name
   double max_error = 0;
-  bool any_threads = false;                      // nobody chose them
+  bool any_threads = false;                      // threads were not chosen
   std::optional<SigningKey> key = std::nullopt;  // that signs the file
 };
 

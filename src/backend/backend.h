@@ -1,8 +1,8 @@
-// Backend: the implementation behind a target kind. It says which sub-graphs it can take (its
-// partition rule), in which ways (variants), and compiles one (a kernel over caller-owned buffers).
-// Refusing is ordinary: every refusal is a Status with a reason, never an abort, and exceptions of
-// a vendor library are caught inside the backend's folder. Methods are const and may be called from
-// any one thread at a time per object.
+// Backend: the implementation behind a target kind: which sub-graphs it can take (its partition
+// rule), the ways to compute one (variants), and compiling one (a kernel over caller-owned
+// buffers). Refusing is ordinary: every refusal is a Status with a reason, never an abort, and
+// exceptions of a vendor library are caught inside the backend's folder. Methods are const and may
+// be called from any one thread at a time per object.
 //
 // A backend is one folder under src/backend/ and one line in backend/registry.cc's caller
 // (backend/targets/backends.cc); nothing else compares its name.
@@ -28,18 +28,18 @@ namespace collage {
 struct CompileOptions {
   int threads = 1;           // size of the one thread team
   std::string cache_folder;  // for compiled objects; empty: keep nothing on disk
-  // How much the variants that are listed may round.
+  // The most that the listed variants may round.
   RoundingLimit rounding = RoundingLimit::kDefault;
 };
 
-// A loop of nothing but a backend's arithmetic, on registers, which all threads of a team run at
-// once: what they do then is the most that the backend's kernels could.
+// A loop of a backend's arithmetic alone, on registers, which all threads of a team run at once:
+// its rate is the peak of the backend's kernels.
 struct PeakProbe {
   void (*run)(int rounds) = nullptr;
   double flops_per_round = 0;  // operations of that arithmetic in a round, multiply-adds as two
 };
 
-// What is constant of a backend, on this machine.
+// Constant properties of a backend on this machine.
 struct BackendTraits {
   // Version of the library behind it and of our own kernel sources; a part of every cost key:
   // changing it invalidates measurements.
@@ -47,37 +47,37 @@ struct BackendTraits {
   // Targets are in the order of their priorities, lower first, the host last. Beyond that it
   // decides nothing but which of two covers of equal cost is found first.
   int priority = 100;
-  // Whether it is in use where no targets are named; else `--targets` has to ask for it.
+  // True: in use if no targets are named; false: only if `--targets` names it.
   bool by_default = true;
-  // The host of last resort takes what no other backend can and is never counted as a
+  // True for the fallback backend, which takes what no other can and never counts as a
   // single-backend cover.
   bool is_host = false;
   // A toolchain that compiles whole sub-graphs (openvino), maybe better than their parts. Besides
   // its single-backend cover there is one of its largest candidates ("NAME (whole)"), and touching
   // kernels of a cover are tried as one (choose/merged_cover.h).
   bool prefers_maximal_regions = false;
-  // Whether its kernels take milliseconds to compile, and run well enough without measuring: for
+  // True if its kernels take milliseconds to compile, and run well enough without measuring: for
   // shapes that come in the middle of a run (dynamic/stage_program.h).
   bool compiles_fast = false;
-  // Its kernels compute with threads of their own (ThreadUse::kOwnPool): the search charges for
-  // waking them up beside the team.
+  // True if its kernels compute with threads of their own (ThreadUse::kOwnPool): the search charges
+  // for waking them up beside the team.
   bool brings_own_threads = false;
-  // Whether it may have variants on this processor that only RoundingLimit::kAny allows.
+  // True if it may have variants on this processor that only RoundingLimit::kAny allows.
   bool lowers = false;
-  // How many times as fast as float32 multiply-adds of the widest vectors its kernels' arithmetic
-  // can be at most. What could not be in a best cover even so is never measured.
+  // The most by which its kernels' arithmetic can exceed float32 multiply-adds of the widest
+  // vectors. Candidates too slow for a best cover even so are never measured.
   double vector_speedup = 1;
-  // Where its kernels multiply bfloat16 numbers with something faster than the vector units,
-  // against whose peak they are held (report/roofline.h).
+  // Set if its kernels multiply bfloat16 numbers with a unit faster than the vector units: the peak
+  // that they are compared with (report/roofline.h).
   std::optional<PeakProbe> peak_probe = {};
-  // The devices whose memory its kernels take and give tensors in, for each of which it registers
-  // that memory (runtime/device_memory.h). A target that names none is on the first.
+  // The devices whose memory its kernels read and write tensors in; it registers each one's memory
+  // (runtime/device_memory.h). A target that names none is on the first.
   std::vector<VirtualDevice> devices = {VirtualDevice{}};
-  // The operators of which its kernels may give a number where the operator's definition gives NaN.
-  // A kernel with any of them is not used under `--accuracy strict`.
+  // The operators for which its kernels may give a number where the operator's definition gives
+  // NaN. A kernel with any of them is not used under `--accuracy strict`.
   std::vector<std::string_view> loses_nan = {};
-  // The algorithms whose variants set Variant::spreads_nan, in words for the user; empty: it has
-  // none.
+  // The algorithms whose variants set Variant::spreads_nan, in words for the user; empty: none
+  // does.
   std::string spreads_nan = {};
 };
 
@@ -91,29 +91,29 @@ class Backend {
   const std::string& name() const { return name_; }
   const BackendTraits& traits() const;
 
-  // Whether it can run here (instruction set, library loads), else the reason and what to install.
+  // Fails if it cannot run here (instruction set, libraries), with the reason and what to install.
   virtual Status available() const { return {}; }
   virtual PartitionRulePtr partition_rule(const Target& target) const = 0;
-  // The ways to compute `function` (parameters are the tensors that flow in, constants are
+  // Returns the ways to compute `function` (parameters are the tensors that flow in, constants are
   // embedded), best guess first; or why it cannot. Calls may be wrapped in Composite functions:
-  // `inline_calls` gives the flat graph. What rounds more than options.rounding allows need not be
-  // among them (offer.h leaves it out).
+  // `inline_calls` gives the flat graph. Variants that round more than options.rounding allows may
+  // be left out (offer.h does so).
   virtual Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                                 const CompileOptions& options) const = 0;
-  // Schedules beyond these, for a search to time some of where there is time for it.
+  // Returns further schedules, of which a search times some if there is time for it.
   virtual Result<ScheduleSpace> schedule_space(const Function& function, const Target& target,
                                                const CompileOptions& options) const;
   virtual Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                                   const Target& target,
                                                   const CompileOptions& options) const = 0;
-  // A kernel with one input and one output that changes the encoding of a tensor, or why it cannot.
+  // Makes a kernel with one input and one output that changes a tensor's encoding, or says why not.
   virtual Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type,
                                                              const Encoding& from,
                                                              const Encoding& to,
                                                              const CompileOptions& options) const;
 
  protected:
-  // `traits` is called when they are first asked for, once: it may load a library.
+  // `traits` is called once, when they are first needed: it may load a library.
   Backend(std::string name, std::function<BackendTraits()> traits)
       : name_(std::move(name)), find_traits_(std::move(traits)) {}
 
@@ -124,14 +124,14 @@ class Backend {
   mutable BackendTraits traits_;
 };
 
-// Who makes a backend's kernels: a toolchain, named in the "Compiler" attribute of partitioned
+// The maker of a backend's kernels: a toolchain, named in the "Compiler" attribute of partitioned
 // text, or the project itself, whose kernels are inline functions there.
 enum class KernelOrigin { kToolchain, kOwn };
 
 // Registered backends live for the rest of the process. Several threads may call one at once.
 void register_backend(std::unique_ptr<Backend> backend,
                       KernelOrigin origin = KernelOrigin::kToolchain);
-// The "Compiler" attribute of its kernels; empty for own kernels.
+// Returns the "Compiler" attribute of its kernels; empty for own kernels.
 std::string compiler_of(const Backend& backend);
 Backend* find_backend(std::string_view name);  // null when not registered
 std::vector<Backend*> all_backends();          // in order of registration

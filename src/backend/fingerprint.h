@@ -1,5 +1,5 @@
-// Hashes of our own sources, so that what an older version of our code found is not taken for what
-// this one would find.
+// Hashes of our own sources, so that results of an older version of our code are not used as
+// results of this one.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace collage {
 
-// Of a backend's sources. It belongs into the backend's version, hence into the keys of
-// measurements and of compiled objects.
+// Hashes a backend's sources, for the backend's version and so for the keys of measurements and of
+// compiled objects.
 std::string source_fingerprint(std::string_view backend);
-// Of all that measures and judges kernels: the reference, the runtime, checks and timing.
+// Hashes all code that measures and judges kernels: the reference, the runtime, checks and timing.
 std::string judges_fingerprint();
-// Of all that makes, runs and judges programs, but for backends.
+// Hashes all code that makes, runs and judges programs, except backends.
 std::string programs_fingerprint();
 
 }  // namespace collage

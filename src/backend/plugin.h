@@ -1,9 +1,9 @@
-// What an out-of-tree backend's shared library must hold, for `--plugin LIB`:
+// The content of an out-of-tree backend's shared library, for `--plugin LIB`:
 //
 //   #include "backend/plugin.h"
 //   COLLAGE_PLUGIN(std::make_unique<MyBackend>())
 //
-// It is built against the headers and the library of the very version that loads it.
+// It must be built against the version of the headers and the library that loads it.
 #pragma once
 
 #include <collage/plugin.h>

@@ -1,14 +1,14 @@
-// Rounding: what a variant rounds beside what any kernel does that computes in the function's own
-// types. A backend states it, and the check of its kernels allows no more than what follows from
-// it (verify/rounding_error.h).
+// Rounding: what a variant rounds beyond the rounding of any kernel that computes in the function's
+// own types. A backend states it, and the check of its kernels allows no more than follows from it
+// (verify/rounding_error.h).
 //
-// But for `sums` each number is the largest error of one rounding, relative to what is rounded:
+// Except for `sums` each number is the largest error of one rounding, relative to what is rounded:
 // 2^-24 for float32, 2^-8 for bfloat16.
 #pragma once
 
 namespace collage {
 
-// What a compilation allows of its kernels, from the least to the most.
+// The rounding that a compilation allows, from the least to the most.
 enum class RoundingLimit {
   kStrict,   // what any kernel does that computes plain sums in float32: --accuracy strict
   kDefault,  // errors of float32's size (Winograd, sums of products of bfloat16 parts)
@@ -16,19 +16,19 @@ enum class RoundingLimit {
 };
 
 struct Rounding {
-  // By how much the function's own operators err more than plain sums do, which an algorithm may
-  // (Winograd).
+  // The factor by which the function's own operators err more than plain sums do, as Winograd's
+  // algorithm does.
   double sums = 1;
-  // Of the factors that convolutions, matrix products and attention multiply.
+  // Rounding of the factors that convolutions, products and attention multiply.
   double factors = 0;
-  // Of these factors as well, but relative to the largest magnitude of their tensor (fixed point).
+  // Rounding of these factors, relative to the largest magnitude of their tensor (fixed point).
   double fixed_point = 0;
-  // Of every tensor that an operator takes or gives, inputs, weights and results included.
+  // Rounding of every tensor that an operator takes or gives: inputs, weights, results.
   double tensors = 0;
 
   bool operator==(const Rounding&) const = default;
   bool none() const { return *this == Rounding(); }
-  // The least that allows it.
+  // Returns the least limit that allows it.
   RoundingLimit limit() const;
 };
 

@@ -1,6 +1,6 @@
-// ScheduleSpace: the schedules that one function could have on a backend, as decisions of which
-// each takes one of a few options. It follows from the function's structure. A search
-// (cost/schedule_search.h) times some of them; what it finds is a variant like any other.
+// ScheduleSpace: the possible schedules of one function on a backend, as decisions with a few
+// options each. It follows from the function's structure. A search (cost/schedule_search.h) times
+// some of them; what it finds is a variant like any other.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,9 @@ struct ScheduleSpace {
 
   std::vector<size_t> options;  // of each decision, how many there are; empty: nothing to search
   std::vector<Choice> start;    // what estimates favour
-  // The variant of a choice. Several choices may be one variant; all have the same encodings.
+  // Returns the variant of a choice. Several choices may be one variant; all have equal encodings.
   std::function<Variant(const Choice&)> variant;
-  // The variant whose text (Variant::to_string) a module states, where it is one of these.
+  // Returns the variant whose text (Variant::to_string) a module states, if it is in the space.
   std::function<std::optional<Variant>(const std::string& text)> stated;
 
   bool empty() const { return options.empty(); }

@@ -12,12 +12,12 @@ namespace collage {
 struct Block {
   double median = 0, p10 = 0, p90 = 0;  // seconds
   int samples = 0;
-  bool disturbed = false;  // by what else the machine did
+  bool disturbed = false;  // by other load of the machine
 };
 struct Measured {
   double median = 0, p10 = 0, p90 = 0;  // seconds
   int samples = 0;
-  std::vector<Block> blocks = {};  // that this is about; empty: one, that nothing disturbed
+  std::vector<Block> blocks = {};  // of this figure; empty: one that was not disturbed
   // The figure that the search adds up: a little above the median, so that of two kernels with
   // equal medians the steadier one wins.
   double seconds() const { return median + 0.1 * (p90 - median); }
@@ -29,7 +29,7 @@ enum class WorkerFailure { kNone, kCrash, kTimeout, kMemory, kMachine };
 struct Invalid {
   std::string reason;
   WorkerFailure failure = WorkerFailure::kNone;
-  double waited = 0;  // seconds, of kTimeout: who waits longer may see it end
+  double waited = 0;  // seconds, of kTimeout: a longer wait may see it end
 };
 using Cost = std::variant<Unknown, Measured, Invalid>;
 

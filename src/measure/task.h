@@ -45,7 +45,7 @@ struct MeasuredVariant {
 struct TargetCosts {
   std::string target;                            // text form
   std::string refusal;                           // not empty: no variants
-  WorkerFailure failure = WorkerFailure::kNone;  // that made for the refusal
+  WorkerFailure failure = WorkerFailure::kNone;  // that led to the refusal
   std::vector<MeasuredVariant> variants;
   Effort effort = Effort::kDefault;
   double seconds = 0;  // that measuring took, all in all

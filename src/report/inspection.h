@@ -41,7 +41,7 @@ struct Inspection {
   Work all;
   std::vector<Backend> backends;  // but the host
   std::string host;
-  std::map<std::string, Work> on_host;  // what nobody else claims
+  std::map<std::string, Work> on_host;  // what no other backend claims
   double host_share = 0;                // of all arithmetic
 };
 

@@ -14,7 +14,7 @@ struct LayerTime {
   std::string name, target, what;  // `what`: the variant and the ONNX nodes
   double seconds = 0;              // median over the profiled runs
   double predicted_seconds = 0;    // 0: not predicted (copies)
-  double flops = 0, bytes = 0;     // 0 where nobody counts them
+  double flops = 0, bytes = 0;     // 0 if they are not counted
   LeastWork work = {};             // what its time is held against
 };
 

@@ -39,7 +39,7 @@ struct SavedKernel {
   std::string description;  // JSON
   std::vector<SharedBytes> constants;
   std::vector<SharedBytes> objects;  // code and whatever else a library made
-  BufferSizes buffers = {};          // filled in by whoever loads it; `save` leaves it empty
+  BufferSizes buffers = {};          // set by the loading code; `save` leaves it empty
 };
 
 struct KernelLoader {
@@ -58,6 +58,6 @@ struct KernelLoader {
 
 // Registers a loader for the rest of the process. A second one of that name is ignored.
 void register_kernel_loader(KernelLoader loader);
-const KernelLoader* find_kernel_loader(std::string_view name);  // null where there is none
+const KernelLoader* find_kernel_loader(std::string_view name);  // null if there is none
 
 }  // namespace collage

@@ -44,7 +44,7 @@ class Signal {
 struct TeamLoop {
   long start = 0, end = 0, increment = 1;
   long chunk = 0;       // iterations at a time; 0: a share for each thread
-  long next_chunk = 0;  // where chunks are dealt out beforehand
+  long next_chunk = 0;  // if chunks are assigned beforehand
 };
 
 struct Region {
@@ -89,7 +89,7 @@ class WorkerTeam {
   static void* work(void* worker);
   bool start(Worker& worker);
   void compute(int index);
-  bool take(int index, uint32_t region);  // whether nobody had begun it
+  bool take(int index, uint32_t region);  // whether it was not begun
   void help(int own, uint32_t region);
 
   std::unique_ptr<std::atomic<Worker*>[]> workers_;  // index 0 is the leader's: none

@@ -3,8 +3,8 @@
 //   a result that is the parameter's elements, then updates of some      inout X[i:4]: float32;
 //   update … a result of an external function that updates that parameter
 //
-// and nothing else reads the parameter. Whether they do is for who places buffers to decide: where
-// somebody else still reads the argument, the program copies it.
+// and nothing else reads the parameter. The memory planner decides whether they do: if something
+// else still reads the argument, the program copies it.
 #pragma once
 
 #include <vector>

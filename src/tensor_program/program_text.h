@@ -35,21 +35,21 @@
 
 namespace collage::tensor_program {
 
-/// The program, verified; or what is wrong and where.
+/// Returns the verified program; or what is wrong and where.
 Result<Program> parse_program(std::string_view text);
 
-/// What a program has to be besides verified. `where` gets the name of the buffer or stage that is
-/// not so.
+/// A check of a program beside `verify`. `where` gets the name of the buffer or stage that does not
+/// meet it.
 using ProgramCheck = std::function<Status(const Program& program, std::string* where)>;
 
-/// The same of what stands between the braces, in a larger text where it starts at `first`:
-/// mistakes have their place in that.
+/// Parses what stands between the braces, in a larger text where it starts at `first`; errors state
+/// their place there.
 Result<Program> parse_declarations(std::string_view text, TextPlace first,
                                    const ProgramCheck& check);
-/// That text, with all values of constants.
+/// Returns that text, with all values of constants.
 std::string declarations_text(const Program& program);
 
-/// What the parameter of an inout is called, behind its name.
+/// The suffix of an inout's name in the name of its parameter.
 inline constexpr std::string_view kInoutSuffix = "_in";
 
 std::string term_to_string(const Term& term);
@@ -58,7 +58,7 @@ std::string term_to_string(const Term& term);
 std::string_view combine_text(Combine combine);
 std::optional<Combine> combine_of(std::string_view text);
 
-/// What schedule primitives are called, and what they take.
+/// The spelling of schedule primitives, and their arguments.
 struct PrimitiveSpelling {
   PrimitiveKind kind;
   std::string_view text;

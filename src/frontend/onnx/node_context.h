@@ -54,7 +54,7 @@ class NodeContext : public NodeAttributes {
   int64_t rank(size_t i) const { return static_cast<int64_t>(shape(i).size()); }
   DType dtype(size_t i) const { return inputs_[i]->tensor_type().dtype; }
   size_t num_outputs() const { return static_cast<size_t>(proto_.output_size()); }
-  bool wants(size_t output) const {  // somebody may read it
+  bool wants(size_t output) const {  // it may be read
     return output < num_outputs() && !proto_.output(static_cast<int>(output)).empty();
   }
   // The name of the first output, which no other node of the model has.

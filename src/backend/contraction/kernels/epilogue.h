@@ -35,7 +35,7 @@ struct Step {
 
 /// The place of one tile in a result.
 struct TilePlace {
-  std::span<const int32_t> rows;  ///< element offset of each; -1: the row is none
+  std::span<const int32_t> rows;  ///< element offset of each; -1: no row
   int64_t offset;                 ///< added to each: where the tile's first column lies
   int64_t first_column;           ///< of the whole result
   int columns;                    ///< that exist, of 16
