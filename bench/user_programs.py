@@ -2,7 +2,7 @@
 
     python bench/user_programs.py [NAME...] [--threads N] [--duration 5] [--limit 1.2] [--json FILE]
 
-The modules are those of tests/unity: a program with operators around it, whose parts native may compute in one kernel (fused) or has to compute in one each
+The modules are those of tests/modules: a program with operators around it, whose parts native may compute in one kernel (fused) or has to compute in one each
 (by a configuration). Everything is compiled with --effort max, so that each way is the fastest that was measured. Every turn gives each contender
 a block of runs, in an order that rotates; ratios are medians of those turn by turn. Leave the machine alone meanwhile.
 
@@ -21,7 +21,7 @@ import numpy as np
 import collage
 import turns
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "unity"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "modules"))
 import modules
 
 BLOCK = 0.1  # seconds of runs in a turn

@@ -156,9 +156,9 @@ endfunction()
 add_library(collage_conformance INTERFACE)
 target_link_libraries(collage_conformance INTERFACE collage_compiler collage_dynamic)
 
-# Nor has tests/unity: modules of graph functions, tensor programs and functions of libraries, compiled and run.
-add_library(collage_unity INTERFACE)
-target_link_libraries(collage_unity INTERFACE collage_compiler)
+# Nor has tests/modules: modules of graph functions, tensor programs and functions of libraries, compiled and run.
+add_library(collage_modules INTERFACE)
+target_link_libraries(collage_modules INTERFACE collage_compiler)
 
 # Nor has tests/fuzz, whose folders give readers of files what these do not expect. It changes models by the description of
 # the ONNX format, which the importer's classes leave out.

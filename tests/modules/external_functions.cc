@@ -1,4 +1,4 @@
-#include "unity/external_functions.h"
+#include "modules/external_functions.h"
 
 #include "tensor_program/external.h"
 

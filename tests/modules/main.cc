@@ -6,7 +6,7 @@
 
 #include "backend/targets/backends.h"
 #include "measure/worker_loop.h"
-#include "unity/external_functions.h"
+#include "modules/external_functions.h"
 
 int main(int argc, char** argv) {
   collage::testing::register_external_functions();

@@ -1,6 +1,6 @@
 """Modules in which operators and tensor programs of users stand side by side, compiled whole: every output against the reference's.
 
-    python tests/unity/modules_test.py [CHECK...]
+    python tests/modules/modules_test.py [CHECK...]
 
 Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
 """

@@ -1,11 +1,11 @@
-"""Modules of tensor programs that users write, none of which is an operator: modules/NAME.relay, and the same computation in operators in
-modules/NAME.operators.relay. Sizes stand there as $name.
+"""Modules of tensor programs that users write, none of which is an operator: programs/NAME.relay, and the same computation in operators in
+programs/NAME.operators.relay. Sizes stand there as $name.
 """
 
 import os
 import string
 
-FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules")
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 
 # Of a small transformer, and of an image.
 SIZES = {

@@ -57,7 +57,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path file_of(const std::string& name) {
-  return fs::path(COLLAGE_TESTS_DIR) / "unity" / "listings" / (name + ".txt");
+  return fs::path(COLLAGE_TESTS_DIR) / "modules" / "listings" / (name + ".txt");
 }
 
 std::string print(const Module& module) {
@@ -116,7 +116,7 @@ Result<Model> tanh_by_sigmoid(const Model& model) {
 class Listings : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("collage_unity_" + std::to_string(::getpid()));
+    folder_ = fs::temp_directory_path() / ("collage_modules_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
     ::setenv("COLLAGE_CACHE", folder_.c_str(), 1);
     options_.threads = 1;
@@ -214,12 +214,12 @@ TEST_P(Listings, RunAndPrint) {
 std::vector<std::string> listings() {
   std::vector<std::string> names;
   for (const auto& entry :
-       fs::directory_iterator(fs::path(COLLAGE_TESTS_DIR) / "unity" / "listings"))
+       fs::directory_iterator(fs::path(COLLAGE_TESTS_DIR) / "modules" / "listings"))
     names.push_back(entry.path().stem().string());
   std::sort(names.begin(), names.end());
   return names;
 }
-INSTANTIATE_TEST_SUITE_P(Unity, Listings, ::testing::ValuesIn(listings()),
+INSTANTIATE_TEST_SUITE_P(Modules, Listings, ::testing::ValuesIn(listings()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
