@@ -1,8 +1,11 @@
 // nn.conv1d/2d/3d (weights OI…) and nn.conv1d/2d/3d_transpose (weights IO…), plain layouts, no
 // bias. Both are matrix products of the weights with a matrix of shifted inputs that exists only
-// panel by panel: one row per (input channel, tap), one column per output position.
+// panel by panel: one row per (input channel, tap), one column per output position. A transposed
+// convolution is a product for each remainder of output positions by its strides.
 #include <array>
+#include <vector>
 
+#include "base/integers.h"
 #include "ops/families.h"
 #include "ops/product.h"
 #include "ops/window.h"
@@ -87,37 +90,63 @@ Result<Type> infer_conv_transpose(Types args, const Attrs& attrs, int64_t spatia
   return tensor_result(std::move(shape), data.dtype);
 }
 
-// Which input position a tap at an output position reads along one axis, or -1.
-struct AxisMap {
-  int64_t kernel = 1, stride = 1, dilation = 1, pad = 0, input = 1, output = 1;
-  bool transposed = false;
+// Some output positions along one axis, and the taps that read an input position there: output
+// first + i·step reads input i·stride + shifts[t] by tap taps[t], where that lies within the input.
+struct Axis {
+  int64_t first = 0, step = 1, count = 1;
+  int64_t stride = 1, input = 1;
+  std::vector<int64_t> taps = {0}, shifts = {0};
 
-  int64_t source(int64_t out, int64_t tap) const {
-    int64_t at;
-    if (transposed) {
-      at = out + pad - tap * dilation;
-      if (at < 0 || at % stride != 0) return -1;
-      at /= stride;
-    } else {
-      at = out * stride - pad + tap * dilation;
-    }
+  // -1 outside the input.
+  int64_t source(int64_t i, int64_t t) const {
+    const int64_t at = i * stride + shifts[static_cast<size_t>(t)];
     return at < 0 || at >= input ? -1 : at;
   }
+  int64_t num_taps() const { return static_cast<int64_t>(taps.size()); }
 };
+
+// All output positions of spatial dimension d. Those of a transposed convolution that are equal
+// modulo its stride read by the same taps, and neighbours read neighbours.
+std::vector<Axis> axes(const Window& window, size_t d, int64_t input, int64_t output,
+                       bool transposed) {
+  const int64_t stride = window.strides[d], dilation = window.dilation[d];
+  const int64_t pad = window.pad_begin[d];
+  std::vector<Axis> result;
+  for (int64_t phase = 0; phase < (transposed ? std::min(stride, output) : 1); ++phase) {
+    Axis axis{phase, 1, output, stride, input, {}, {}};
+    if (transposed) {
+      axis.step = stride;
+      axis.count = ceil_div(output - phase, stride);
+      axis.stride = 1;
+    }
+    for (int64_t tap = 0; tap < window.kernel[d]; ++tap) {
+      const int64_t from = transposed ? phase + pad - tap * dilation : tap * dilation - pad;
+      if (transposed && from % stride != 0) continue;
+      axis.taps.push_back(tap);
+      axis.shifts.push_back(transposed ? from / stride : from);
+    }
+    result.push_back(std::move(axis));
+  }
+  return result;
+}
 
 // The three spatial axes, absent leading ones of extent 1.
 struct Geometry {
-  std::array<AxisMap, 3> axis;
-  int64_t taps() const { return axis[0].kernel * axis[1].kernel * axis[2].kernel; }
-  int64_t inputs() const { return axis[0].input * axis[1].input * axis[2].input; }
-  int64_t outputs() const { return axis[0].output * axis[1].output * axis[2].output; }
+  Axis depth, height, width;
+  int64_t taps() const { return depth.num_taps() * height.num_taps() * width.num_taps(); }
+  int64_t inputs() const { return depth.input * height.input * width.input; }
+  int64_t outputs() const { return depth.count * height.count * width.count; }
 
-  Geometry(const Window& window, const Shape& data, const Shape& out, bool transposed) {
-    size_t skip = 3 - window.rank();
-    for (size_t d = 0; d < window.rank(); ++d)
-      axis[skip + d] = {window.kernel[d],    window.strides[d], window.dilation[d],
-                        window.pad_begin[d], data[d + 2],       out[d + 2],
-                        transposed};
+  // Calls f(d, h, i, n, at) for each row of output positions among [begin, begin + count): it has n
+  // of them from i along the width, `at` behind begin.
+  template <typename F>
+  void for_each_row(int64_t begin, int64_t count, F f) const {
+    for (int64_t at = 0; at < count;) {
+      const int64_t i = (begin + at) % width.count, row = (begin + at) / width.count;
+      const int64_t n = std::min(count - at, width.count - i);
+      f(row / height.count, row % height.count, i, n, at);
+      at += n;
+    }
   }
 };
 
@@ -125,37 +154,32 @@ struct Geometry {
 template <typename T>
 void fill_row(const Geometry& g, const T* channel, int64_t tap, int64_t begin, int64_t count,
               double* to) {
-  const auto& [depth, height, width] = g.axis;
-  const int64_t tap_w = tap % width.kernel, tap_h = tap / width.kernel % height.kernel;
-  const int64_t tap_d = tap / width.kernel / height.kernel;
-  while (count > 0) {
-    const int64_t w = begin % width.output, h = begin / width.output % height.output;
-    const int64_t d = begin / width.output / height.output;
-    const int64_t piece = std::min(count, width.output - w);
-    const int64_t from_d = depth.source(d, tap_d), from_h = height.source(h, tap_h);
+  const int64_t tap_w = tap % g.width.num_taps();
+  const int64_t tap_h = tap / g.width.num_taps() % g.height.num_taps();
+  const int64_t tap_d = tap / g.width.num_taps() / g.height.num_taps();
+  const int64_t shift = g.width.shifts[static_cast<size_t>(tap_w)];
+  g.for_each_row(begin, count, [&](int64_t d, int64_t h, int64_t i, int64_t n, int64_t at) {
+    double* row = to + at;
+    const int64_t from_d = g.depth.source(d, tap_d), from_h = g.height.source(h, tap_h);
     if (from_d < 0 || from_h < 0) {
-      std::fill(to, to + piece, 0.0);
-    } else {
-      const T* line = channel + (from_d * height.input + from_h) * width.input;
-      if (!width.transposed && width.stride == 1) {
-        const int64_t shift = tap_w * width.dilation - width.pad;  // source = output + shift
-        const int64_t first = std::clamp(-shift, w, w + piece);
-        const int64_t last = std::clamp(width.input - shift, first, w + piece);
-        std::fill(to, to + (first - w), 0.0);
-#pragma omp simd
-        for (int64_t i = first; i < last; ++i) to[i - w] = static_cast<double>(line[i + shift]);
-        std::fill(to + (last - w), to + piece, 0.0);
-      } else {
-        for (int64_t i = 0; i < piece; ++i) {
-          const int64_t from = width.source(w + i, tap_w);
-          to[i] = from < 0 ? 0.0 : static_cast<double>(line[from]);
-        }
-      }
+      std::fill(row, row + n, 0.0);
+      return;
     }
-    to += piece;
-    begin += piece;
-    count -= piece;
-  }
+    const T* line = channel + (from_d * g.height.input + from_h) * g.width.input;
+    if (g.width.stride != 1) {
+      for (int64_t k = 0; k < n; ++k) {
+        const int64_t from = g.width.source(i + k, tap_w);
+        row[k] = from < 0 ? 0.0 : static_cast<double>(line[from]);
+      }
+      return;
+    }
+    const int64_t first = std::clamp(-shift, i, i + n);
+    const int64_t last = std::clamp(g.width.input - shift, first, i + n);
+    std::fill(row, row + (first - i), 0.0);
+#pragma omp simd
+    for (int64_t k = first; k < last; ++k) row[k - i] = static_cast<double>(line[k + shift]);
+    std::fill(row + (last - i), row + n, 0.0);
+  });
 }
 
 template <typename T>
@@ -165,37 +189,75 @@ Status run_conv(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Te
   Tensor& out = outputs[0];
   if (out.size() == 0) return {};
   const Window window = known_window(attrs, {weight.shape().begin() + 2, weight.shape().end()});
-  const Geometry geometry(window, data.shape(), out.shape(), transposed);
   const int64_t groups = attrs.integer("groups");
   const int64_t in_channels = data.shape()[1] / groups, out_channels = out.shape()[1] / groups;
-  const int64_t taps = geometry.taps();
-  const Product product{data.shape()[0] * groups, out_channels, geometry.outputs(),
-                        in_channels * taps};
   const T* w = weight.data<T>();
   const T* x = data.data<T>();
-  FillPanel weights;
-  if (!transposed) {
-    weights = strided_panel(
-        w, [=](int64_t batch) { return batch % groups * out_channels * in_channels * taps; },
-        product.k, 1);
-  } else {  // row: output channel; column: (input channel, tap)
-    weights = [=](int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns,
-                  double* to, int64_t stride) {
-      const T* group = w + batch % groups * in_channels * out_channels * taps;
-      for (int64_t r = 0; r < rows; ++r)
-        for (int64_t c = 0; c < columns; ++c)
-          to[r * stride + c] = static_cast<double>(
-              group[((column + c) / taps * out_channels + row + r) * taps + (column + c) % taps]);
-    };
+  T* y = out.data<T>();
+  std::array<std::vector<Axis>, 3> all = {{{Axis()}, {Axis()}, {Axis()}}};
+  Ints kernel(3, 1), extents(3, 1);  // of the weights and of the output
+  for (size_t d = 0, at = 3 - window.rank(); d < window.rank(); ++d, ++at) {
+    kernel[at] = window.kernel[d];
+    extents[at] = out.shape()[d + 2];
+    all[at] = axes(window, d, data.shape()[d + 2], extents[at], transposed);
   }
-  FillPanel shifted = [&](int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns,
-                          double* to, int64_t stride) {
-    const T* group = x + batch * in_channels * geometry.inputs();
-    for (int64_t r = 0; r < rows; ++r)
-      fill_row(geometry, group + (row + r) / taps * geometry.inputs(), (row + r) % taps, column,
-               columns, to + r * stride);
+  const int64_t all_taps = kernel[0] * kernel[1] * kernel[2];
+  const int64_t plane = extents[0] * extents[1] * extents[2];
+
+  const auto run = [&](const Geometry& geometry) {
+    const Axis &depth = geometry.depth, &height = geometry.height, &width = geometry.width;
+    const int64_t taps = geometry.taps();
+    std::vector<int64_t> tap_of;  // in the weights
+    for (int64_t d : depth.taps)
+      for (int64_t h : height.taps)
+        for (int64_t tap : width.taps) tap_of.push_back((d * kernel[1] + h) * kernel[2] + tap);
+    const Product product{data.shape()[0] * groups, out_channels, geometry.outputs(),
+                          in_channels * taps};
+    FillPanel weights;
+    if (!transposed) {
+      weights = strided_panel(
+          w, [=](int64_t batch) { return batch % groups * out_channels * in_channels * taps; },
+          product.k, 1);
+    } else {  // row: output channel; column: (input channel, tap)
+      weights = [&](int64_t batch, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                    double* to, int64_t stride) {
+        const T* group = w + batch % groups * in_channels * out_channels * all_taps;
+        for (int64_t c = 0; c < columns; ++c) {
+          const T* from = group + (column + c) / taps * out_channels * all_taps +
+                          tap_of[static_cast<size_t>((column + c) % taps)];
+          for (int64_t r = 0; r < rows; ++r)
+            to[r * stride + c] = static_cast<double>(from[(row + r) * all_taps]);
+        }
+      };
+    }
+    const FillPanel shifted = [&](int64_t batch, int64_t row, int64_t rows, int64_t column,
+                                  int64_t columns, double* to, int64_t stride) {
+      const T* group = x + batch * in_channels * geometry.inputs();
+      for (int64_t r = 0; r < rows; ++r)
+        fill_row(geometry, group + (row + r) / taps * geometry.inputs(), (row + r) % taps, column,
+                 columns, to + r * stride);
+    };
+    const StoreBlock scatter = [&](int64_t batch, int64_t row, int64_t rows, int64_t column,
+                                   int64_t columns, const double* from, int64_t stride) {
+      geometry.for_each_row(
+          column, columns, [&](int64_t d, int64_t h, int64_t i, int64_t n, int64_t at) {
+            const int64_t line =
+                ((depth.first + d * depth.step) * extents[1] + height.first + h * height.step) *
+                extents[2];
+            for (int64_t r = 0; r < rows; ++r) {
+              T* to = y + (batch * out_channels + row + r) * plane + line + width.first +
+                      i * width.step;
+              for (int64_t k = 0; k < n; ++k)
+                to[k * width.step] = static_cast<T>(from[r * stride + at + k]);
+            }
+          });
+    };
+    blocked_product(product, weights, shifted,
+                    geometry.outputs() == plane ? dense_store(y, product.m, product.n) : scatter);
   };
-  blocked_product(product, weights, shifted, dense_store(out.data<T>(), product.m, product.n));
+  for (const Axis& depth : all[0])
+    for (const Axis& height : all[1])
+      for (const Axis& width : all[2]) run({depth, height, width});
   return {};
 }
 
