@@ -55,6 +55,7 @@ test-torch: build-tests
 	@bash tools/setup/wheels.sh requirements-torch.txt torch-env
 	@$(CTEST) --test-dir build/release -L torch
 
+test-long: export COLLAGE_LONG_TESTS := ON
 test-long: build-tests
 	@$(CTEST) --test-dir build/release -L long
 
@@ -100,7 +101,7 @@ format: setup-lint
 	@bash tools/setup/format.sh
 
 lint: setup-lint
-	@COLLAGE_TESTS=ON bash tools/setup/configure.sh clang
+	@COLLAGE_TESTS=ON COLLAGE_LONG_TESTS=ON bash tools/setup/configure.sh clang
 	@ninja -C build/clang -j $(JOBS) collage_generated
 	@$(ENV)/bin/python tools/setup/lint.py build/clang $(FILES)
 

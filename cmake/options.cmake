@@ -13,6 +13,7 @@ if(NOT CMAKE_BUILD_TYPE)
 endif()
 
 option(COLLAGE_TESTS "Build the tests" ON)
+option(COLLAGE_LONG_TESTS "Build the long tests too" OFF)
 option(COLLAGE_PYTHON "Build the Python package where nanobind is there" ON)
 option(COLLAGE_WERROR "Warnings are errors; on where the project is developed, off for its users" OFF)
 set(COLLAGE_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")

@@ -1,5 +1,5 @@
 # Tests, found by looking. tests/<room>/*_test.cc become one program <room>_test; long_*_test.cc in the same folder become
-# <room>_long_test with the label `long`, which `make test` leaves out. Other .cc files of the folder, and of those around it,
+# <room>_long_test with the label `long`, which COLLAGE_LONG_TESTS asks for (`make test-long`). Other .cc files of the folder, and of those around it,
 # are helpers of both.
 # Any folder may hold *_test.py, run by the environment's Python with COLLAGE_BIN set; long_*_test.py are long likewise. Those
 # of tests/cli, tests/api and tests/python run whole models: alone, since teams of threads that share cores wait for each other.
@@ -205,6 +205,8 @@ foreach(folder IN LISTS folders)
   file(GLOB long CONFIGURE_DEPENDS tests/${folder}/long_*_test.cc)
   if(long)
     list(REMOVE_ITEM short ${long})
+  endif()
+  if(long AND COLLAGE_LONG_TESTS)
     collage_test_program(${room}_long_test ${room} long 1800 "${long};${helpers}")
   endif()
   if(short)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # configure.sh PRESET: configures build/PRESET unless that was done already for this environment; ninja itself reruns
-# cmake when a CMake file changes or a source file appears. COLLAGE_TESTS=ON adds the tests, which a later call without
-# it keeps; WERROR=ON or OFF sets whether warnings are errors.
+# cmake when a CMake file changes or a source file appears. COLLAGE_TESTS=ON adds the tests, and
+# COLLAGE_LONG_TESTS=ON the long ones, which a later call without them keeps; WERROR=ON or OFF sets whether warnings are errors.
 set -euo pipefail
 # shellcheck source=tools/setup/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -17,6 +17,7 @@ if [ -n "${COLLAGE_TESTS:-}" ]; then
 elif [ ! -e "$cache" ]; then
   want COLLAGE_TESTS OFF
 fi
+if [ -n "${COLLAGE_LONG_TESTS:-}" ]; then want COLLAGE_LONG_TESTS "$COLLAGE_LONG_TESTS"; fi
 if [ -n "${WERROR:-}" ]; then want COLLAGE_WERROR "$WERROR"; fi
 if [ -e "$done_stamp" ] && [ -e "$root/build/$preset/build.ninja" ] && [ ${#options[@]} -eq 0 ]; then exit 0; fi
 cd "$root"
