@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "backend/memory/kernels/pieces_kernel.h"
+#include "backend/memory/kernels/regions_kernel.h"
 #include "base/check.h"
 #include "base/name_supply.h"
 #include "ir/visitor.h"

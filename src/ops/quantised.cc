@@ -26,7 +26,7 @@ namespace collage {
 namespace {
 
 Status require_quantised(const TensorType& type, std::string_view what) {
-  if (holds_quanta(type.dtype)) return {};
+  if (is_quantised_type(type.dtype)) return {};
   return bad_model("{} must be of integers of 8, 16 or signed 32 bits, not {}", what,
                    dtype_name(type.dtype));
 }
@@ -219,8 +219,10 @@ bool has_exact_pairs(const CallNode& product) {
          product.args[0]->tensor_type().dtype == DType::kUInt8;
 }
 
-bool holds_narrow_quanta(DType dtype) { return is_integer(dtype) && dtype_size(dtype) <= 2; }
-bool holds_quanta(DType dtype) { return holds_narrow_quanta(dtype) || dtype == DType::kInt32; }
+bool is_narrow_quantised_type(DType dtype) { return is_integer(dtype) && dtype_size(dtype) <= 2; }
+bool is_quantised_type(DType dtype) {
+  return is_narrow_quantised_type(dtype) || dtype == DType::kInt32;
+}
 
 // After the products of real numbers.
 void register_quantised_ops() {

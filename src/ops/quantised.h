@@ -27,8 +27,8 @@ bool has_weights_of_7_bits(const Attrs& attrs);
 bool has_exact_pairs(const CallNode& product);
 
 // Returns whether qnn.quantize may give the type: integers of 8 or 16 bits, or int32.
-bool holds_quanta(DType dtype);
+bool is_quantised_type(DType dtype);
 // The same without int32, which is not used for activations.
-bool holds_narrow_quanta(DType dtype);
+bool is_narrow_quantised_type(DType dtype);
 
 }  // namespace collage

@@ -37,7 +37,7 @@ Tolerance half_tolerance(DType half, double max_error) {
 
 Tolerance quantised_tolerance(double max_error) {
   constexpr double kOfScale = 8e-2;
-  return {.of_scale = kOfScale + max_error, .quanta = 256 * (kOfScale + max_error), .mean = 0.5};
+  return {.of_scale = kOfScale + max_error, .steps = 256 * (kOfScale + max_error), .mean = 0.5};
 }
 
 Tolerance kept_as(Tolerance tolerance, DType dtype) {
@@ -250,11 +250,11 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected,
   if (actual.dtype() != expected.dtype() || actual.shape() != expected.shape())
     return fail("shape or dtype differ");
   const bool real = is_float(expected.dtype());
-  if (real || (tolerance.quanta > 0 && holds_narrow_quanta(expected.dtype()))) {
+  if (real || (tolerance.steps > 0 && is_narrow_quantised_type(expected.dtype()))) {
     // Integers have one unit, whatever their size.
     const Tolerance of_integers{.moved = tolerance.moved,
                                 .of_moved = tolerance.of_moved,
-                                .absolute = tolerance.quanta,
+                                .absolute = tolerance.steps,
                                 .mean = tolerance.mean};
     const Tolerance& own = real ? tolerance : of_integers;
     const Allowed allowed(expected, own);

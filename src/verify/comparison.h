@@ -24,7 +24,7 @@ struct Tolerance {
   // Allowed |a-b| of integers of 8 and 16 bits, if that is more than what roundings move them by;
   // for other integers `moved` alone applies. Quantising rounds to a neighbour if two sums lie on
   // either side of the middle.
-  double quanta = 0;
+  double steps = 0;
   // Limit of the above together, as a part of that scale and of |b|.
   double most = std::numeric_limits<double>::infinity();
   // Allowed root mean square of all errors, each as a part of what its element may err by: detects

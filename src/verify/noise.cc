@@ -106,7 +106,7 @@ Result<Tensor> with_nothing_infinite(const Tensor& tensor) {
                  [](int64_t, double value) { return std::isfinite(value) ? value : std::nan(""); });
 }
 
-Result<Tensor> with_neighbours(const Tensor& tensor, uint32_t every, uint64_t seed) {
+Result<Tensor> with_moved_steps(const Tensor& tensor, uint32_t every, uint64_t seed) {
   const auto moved = [&]<typename T>(T) -> Result<Tensor> {
     constexpr T kLeast = std::numeric_limits<T>::min(), kMost = std::numeric_limits<T>::max();
     Tensor result = tensor.clone();

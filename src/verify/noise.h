@@ -31,6 +31,6 @@ Result<Tensor> with_nothing_infinite(const Tensor& tensor);
 // Returns a copy in which one integer in `every`, on average, is one more or one less; the least
 // and the largest of the type move inwards. The tensor itself unless its integers have 8 or 16
 // bits.
-Result<Tensor> with_neighbours(const Tensor& tensor, uint32_t every, uint64_t seed);
+Result<Tensor> with_moved_steps(const Tensor& tensor, uint32_t every, uint64_t seed);
 
 }  // namespace collage

@@ -13,7 +13,7 @@
 #include "verify/magnitudes.h"
 #include "verify/noise.h"
 #include "verify/operator_rounding.h"
-#include "verify/quanta.h"
+#include "verify/quantisation_steps.h"
 #include "verify/tile_rounding.h"
 
 namespace collage {
@@ -147,7 +147,7 @@ Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<
 }
 
 double RoundingErrors::amplitude(const Source& source) const {
-  if (source.kind == Kind::kQuanta) return 1;
+  if (source.kind == Kind::kQuantisation) return 1;
   if (source.kind == Kind::kArithmetic || source.kind == Kind::kDecisions)
     return halves_ ? 2 : 4;           // times what rounding errs by
   return halves_ ? 0x1p-6 : 0x1p-14;  // largest error of one rounding
@@ -155,7 +155,8 @@ double RoundingErrors::amplitude(const Source& source) const {
 
 Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& source,
                                                                 double amplitude, uint64_t seed) {
-  if (source.kind == Kind::kQuanta) return interpret_with_neighbours(function_, inputs_, seed);
+  if (source.kind == Kind::kQuantisation)
+    return interpret_with_moved_steps(function_, inputs_, seed);
   uint64_t tensor = seed << 32;
   const double stated = rms_roundoff(amplitude);
   const bool decisions = source.kind == Kind::kDecisions;
@@ -199,7 +200,7 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
           if (call.args[i]->kind() == ExprKind::kConstant)
             arguments[i] = TRY(noisy(arguments[i], stated));
         break;
-      case Kind::kQuanta:
+      case Kind::kQuantisation:
         break;  // above
     }
     std::vector<Tensor> results =
@@ -238,8 +239,9 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
   const double old_part = std::sqrt(before / (before + 1)), new_part = std::sqrt(1 / (before + 1));
   for (size_t o = 0; o < noisy.size(); ++o) {
     const Tensor& expected = expected_[o];
-    const bool quanta = source.kind == Kind::kQuanta, decided = source.kind == Kind::kDecisions;
-    if (!is_float(expected.dtype()) && !quanta && !decided) continue;
+    const bool quantised = source.kind == Kind::kQuantisation,
+               decided = source.kind == Kind::kDecisions;
+    if (!is_float(expected.dtype()) && !quantised && !decided) continue;
     std::vector<double>& of = moves.of[o];
     const int64_t count = expected.size();
 #pragma omp parallel for if (count > 8192)
@@ -252,7 +254,7 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
         by = std::numeric_limits<double>::infinity();
       } else {
         const double moved = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : 0;
-        by = quanta    ? std::max(by, moved)
+        by = quantised ? std::max(by, moved)
              : decided ? std::max(by, moved / kPeak)
                        : combined(by * old_part, moved / size * new_part);
       }
@@ -268,7 +270,8 @@ Result<const RoundingErrors::Moves*> RoundingErrors::moves(const Source& source)
     for (const Tensor& output : expected_)
       moves.of.emplace_back(static_cast<size_t>(output.size()), 0);
   // Which integers become their neighbours is chance in every draw: more of them tell no more.
-  const int draws = source.kind == Kind::kQuanta ? std::min(draws_, kFirstCheapDraws) : draws_;
+  const int draws =
+      source.kind == Kind::kQuantisation ? std::min(draws_, kFirstCheapDraws) : draws_;
   while (moves.draws < draws) TRY(draw(source, moves));
   return &moves;
 }
@@ -284,7 +287,7 @@ std::vector<RoundingErrors::Part> RoundingErrors::parts_of(const Rounding& round
   add(Kind::kFactors, kStatedMargin * rounding.factors);
   add(Kind::kFixedPoint, kStatedMargin * rounding.fixed_point);
   add(Kind::kTensors, kStatedMargin * rounding.tensors);
-  if (quantises_) add(Kind::kQuanta, 1);
+  if (quantises_) add(Kind::kQuantisation, 1);
   return parts;
 }
 
@@ -331,7 +334,7 @@ Result<Tolerance> RoundingErrors::tolerance(size_t output, const Rounding& round
     tolerance = least_tolerance(dtype);
     if (!rounding.none()) tolerance.most = kMost;
   } else if (quantises_) {
-    tolerance.quanta = 1;  // either neighbour of a middle
+    tolerance.steps = 1;  // either neighbour of a middle
   } else if (!decisions_) {
     return tolerance;
   }
@@ -355,7 +358,7 @@ Result<Difference> RoundingErrors::compare(size_t output, const Tensor& actual,
     tolerance.moved = TRY(moved(output, rounding));
     tolerance.of_moved = quantises_ ? kQuantisedMargin * kPeak : kPeak;
     tolerance.mean = std::min(tolerance.mean, 1 / kPeak);
-    if (quantises_) tolerance.quanta = std::max(tolerance.quanta, 1.0);
+    if (quantises_) tolerance.steps = std::max(tolerance.steps, 1.0);
     return compare_tensors(actual, expected, tolerance);
   });
 }
@@ -364,7 +367,7 @@ Result<Difference> RoundingErrors::compare_at_ends(size_t output, const Tensor& 
                                                    const Rounding& rounding) {
   const Tensor& expected = expected_[output];
   Tolerance plain = model_tolerance();
-  plain.quanta = quantises_ ? 1 : 0;
+  plain.steps = quantises_ ? 1 : 0;
   plain.may_lose_nan = true;
   plain.may_spread_nan = tile_side(rounding) == 0;  // beyond its tile it does not
   plain = kept_as(plain, expected.dtype());

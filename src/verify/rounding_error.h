@@ -19,11 +19,11 @@
 // Noise is scaled up, since the reference rounds too, and the change of the outputs scaled down
 // again. Where the function jumps (comparisons, floor, indices) operators return their results
 // without noise: such results must be equal. Results of qnn.quantize may be neighbours in few
-// places (verify/quanta.h). The reference itself may lie so near a jump that noise decides the
-// side: before a result is refused for few elements, and for quantised functions always, noise is
-// drawn that passes through jumps, and each element may take the value that gives. Sums of
-// dequantised tensors lie on the middle of two integers in half of all places if their scales are
-// multiples of one another.
+// places (verify/quantisation_steps.h). The reference itself may lie so near a jump that noise
+// decides the side: before a result is refused for few elements, and for quantised functions
+// always, noise is drawn that passes through jumps, and each element may take the value that gives.
+// Sums of dequantised tensors lie on the middle of two integers in half of all places if their
+// scales are multiples of one another.
 #pragma once
 
 #include <functional>
@@ -68,9 +68,9 @@ class RoundingErrors {
 
  private:
   // What noise stands for: the function's own arithmetic, or a field of Rounding.
-  // kQuanta: results of qnn.quantize, some of which are neighbours of what they should be.
+  // kQuantisation: results of qnn.quantize, some of which are neighbours of what they should be.
   // kDecisions: arithmetic, and noise passes through jumps.
-  enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuanta, kDecisions };
+  enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuantisation, kDecisions };
   struct Source {
     Kind kind;
     int tile = 0;     // of convolutions, which err

@@ -8,7 +8,7 @@
 
 #include "artifact/portable_kernels.h"
 #include "artifact/write_artifact.h"
-#include "backend/memory/kernels/pieces_kernel.h"
+#include "backend/memory/kernels/regions_kernel.h"
 #include "base/resident_memory.h"
 #include "collage/artifact.h"
 #include "runtime/on_threads.h"

@@ -1,7 +1,7 @@
 #include "artifact/tiny_plan.h"
 
 #include "artifact/portable_kernels.h"
-#include "backend/memory/kernels/pieces_kernel.h"
+#include "backend/memory/kernels/regions_kernel.h"
 #include "backend/reference/kernels/convert.h"
 #include "backend/reference/kernels/interpreted_kernel.h"
 #include "ir/text_parser.h"

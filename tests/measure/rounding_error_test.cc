@@ -82,7 +82,7 @@ TEST(Neighbours, AreOneAwayAndInsideTheType) {
   for (const DType dtype : {DType::kInt8, DType::kUInt8}) {
     const TensorType type{{100000}, dtype};
     const Tensor tensor = synthetic_constant(type, 3).value();  // every value of the type
-    const Tensor moved = with_neighbours(tensor, 64, 1).value();
+    const Tensor moved = with_moved_steps(tensor, 64, 1).value();
     int64_t changed = 0, sum = 0;
     for (int64_t i = 0; i < tensor.size(); ++i) {
       const int64_t change = moved.element_as_int64(i) - tensor.element_as_int64(i);
@@ -94,7 +94,7 @@ TEST(Neighbours, AreOneAwayAndInsideTheType) {
     EXPECT_LE(std::abs(sum), 200);
   }
   const Tensor whole = Tensor::from<int64_t>({3}, {1, 2, 3});
-  EXPECT_EQ(with_neighbours(whole, 2, 1).value().raw(), whole.raw());
+  EXPECT_EQ(with_moved_steps(whole, 2, 1).value().raw(), whole.raw());
 }
 
 Expr quantised(Expr data, float scale) {

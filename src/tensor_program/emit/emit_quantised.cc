@@ -97,11 +97,11 @@ Term dequantize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
 
 Status check_quantize(const CallNode& call) {
   const DType to = call.tensor_type().dtype;
-  return holds_quanta(to) ? Status() : unsupported("qnn.quantize to {}", dtype_name(to));
+  return is_quantised_type(to) ? Status() : unsupported("qnn.quantize to {}", dtype_name(to));
 }
 Status check_dequantize(const CallNode& call) {
   const DType from = dtype_of(call, 0);
-  return holds_quanta(from) ? Status() : unsupported("qnn.dequantize of {}", dtype_name(from));
+  return is_quantised_type(from) ? Status() : unsupported("qnn.dequantize of {}", dtype_name(from));
 }
 
 }  // namespace

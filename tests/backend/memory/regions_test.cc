@@ -1,11 +1,11 @@
-#include "backend/memory/pieces.h"
+#include "backend/memory/regions.h"
 
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "backend/check.h"
 #include "backend/memory/memory_backend.h"
-#include "backend/memory/pieces_rule.h"
+#include "backend/memory/regions_rule.h"
 #include "ir/text_parser.h"
 #include "ops/registry.h"
 
@@ -26,7 +26,7 @@ std::string variants(const std::string& params, const std::string& body) {
   return fmt::format("{}", fmt::join(layouts, " "));
 }
 
-TEST(Pieces, AreRunsOfBytesInSomeLayouts) {
+TEST(Regions, AreRunsOfBytesInSomeLayouts) {
   const auto join = [](const std::string& a, const std::string& b, int axis) {
     return variants("%a: Tensor[" + a + ", float32], %b: Tensor[" + b + ", float32]",
                     fmt::format("concatenate((%a, %b), axis={})", axis));
@@ -46,7 +46,7 @@ TEST(Pieces, AreRunsOfBytesInSomeLayouts) {
             "memory: a field that is constant or there twice");
 }
 
-TEST(Pieces, OfCuts) {
+TEST(Regions, OfCuts) {
   const std::string x = "%x: Tensor[(1, 64, 4, 2), float32]";
   EXPECT_EQ(variants(x, "split(%x, indices_or_sections=[16, 24], axis=1)"), "plain aBcd8b");
   EXPECT_EQ(variants(x, "split(%x, indices_or_sections=4, axis=1)"), "plain aBcd16b aBcd8b");
@@ -68,7 +68,7 @@ TEST(Pieces, OfCuts) {
 }
 
 /// Where nothing lies in place everything is copied.
-TEST(Pieces, AreRightWhereverTheyLie) {
+TEST(Regions, AreRightWhereverTheyLie) {
   const auto check = [](const testing::Graph& graph, const Expr& result) {
     const auto backend = make_memory_backend();
     const Function function = graph.function(result);
@@ -100,14 +100,14 @@ std::string offered(const std::string& text) {
   if (!module) return module.status().to_string();
   const DataflowGraph graph(module->main());
   const auto spec = std::make_shared<PartitionSpec>(
-      PartitionSpec{"memory", memory::make_pieces_rule(), Target{"memory", {}, {}}});
+      PartitionSpec{"memory", memory::make_regions_rule(), Target{"memory", {}, {}}});
   std::vector<std::string> names;
   for (const CandidatePartition& candidate : all_candidates(graph, spec))
     names.push_back(candidate.sub_graph.ops_label(graph));
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-TEST(PiecesRule, OffersJoinsOfWhatKernelsMake) {
+TEST(RegionsRule, OffersJoinsOfWhatKernelsMake) {
   const std::string head = "def @main(%x: Tensor[(1, 16), float32]) {\n";
   EXPECT_EQ(offered(head + "%0 = tanh(%x); %1 = exp(%x); %2 = concatenate((%0, %1), axis=1); "
                            "sigmoid(%2)\n}\n"),

@@ -1,4 +1,4 @@
-#include "backend/memory/kernels/pieces_kernel.h"
+#include "backend/memory/kernels/regions_kernel.h"
 
 #include <cstring>
 
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr char kPieces[] = "memory.pieces", kCopy[] = "memory.copy";
+constexpr char kRegions[] = "memory.pieces", kCopy[] = "memory.copy";
 
 /// C: what does not lie there already is copied.
 std::string copy_statement(size_t output, size_t to, size_t input, size_t from, size_t bytes) {
@@ -18,9 +18,9 @@ std::string copy_statement(size_t output, size_t to, size_t input, size_t from, 
 }
 
 /// Copies what does not lie in its place.
-class PiecesKernel : public Kernel {
+class RegionsKernel : public Kernel {
  public:
-  explicit PiecesKernel(std::vector<InPlace> places, std::vector<size_t> bytes)
+  explicit RegionsKernel(std::vector<InPlace> places, std::vector<size_t> bytes)
       : places_(std::move(places)), bytes_(std::move(bytes)) {}
 
   Status run(const KernelArgs& args) override {
@@ -48,7 +48,7 @@ class PiecesKernel : public Kernel {
                       {"output", places_[i].output},
                       {"offset", places_[i].offset},
                       {"bytes", bytes_[i]}});
-    return SavedKernel{kPieces, json{{"places", std::move(list)}}.dump(), {}, {}};
+    return SavedKernel{kRegions, json{{"places", std::move(list)}}.dump(), {}, {}};
   }
 
   Result<KernelSource> source() const override {
@@ -86,7 +86,7 @@ class CopyKernel : public Kernel {
   size_t bytes_;
 };
 
-Result<std::shared_ptr<Kernel>> load_pieces(const SavedKernel& saved, int) {
+Result<std::shared_ptr<Kernel>> load_regions(const SavedKernel& saved, int) {
   const json description = TRY(description_object(saved.description));
   std::vector<InPlace> places;
   std::vector<size_t> bytes;
@@ -103,7 +103,7 @@ Result<std::shared_ptr<Kernel>> load_pieces(const SavedKernel& saved, int) {
     TRY(saved.buffers.input_holds(place.input, place.joins() ? bytes.back() : in_whole));
     TRY(saved.buffers.output_holds(place.output, place.joins() ? in_whole : bytes.back()));
   }
-  return std::shared_ptr<Kernel>(make_pieces_kernel(std::move(places), std::move(bytes)));
+  return std::shared_ptr<Kernel>(make_regions_kernel(std::move(places), std::move(bytes)));
 }
 
 Result<std::shared_ptr<Kernel>> load_copy(const SavedKernel& saved, int) {
@@ -117,8 +117,9 @@ Result<std::shared_ptr<Kernel>> load_copy(const SavedKernel& saved, int) {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_pieces_kernel(std::vector<InPlace> places, std::vector<size_t> bytes) {
-  return std::make_unique<PiecesKernel>(std::move(places), std::move(bytes));
+std::unique_ptr<Kernel> make_regions_kernel(std::vector<InPlace> places,
+                                            std::vector<size_t> bytes) {
+  return std::make_unique<RegionsKernel>(std::move(places), std::move(bytes));
 }
 
 std::unique_ptr<Kernel> make_copy_kernel(size_t bytes) {
@@ -126,7 +127,7 @@ std::unique_ptr<Kernel> make_copy_kernel(size_t bytes) {
 }
 
 void register_loaders() {
-  register_kernel_loader({kPieces, "1", load_pieces});
+  register_kernel_loader({kRegions, "1", load_regions});
   register_kernel_loader({kCopy, "1", load_copy});
 }
 

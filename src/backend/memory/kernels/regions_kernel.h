@@ -10,7 +10,7 @@
 namespace collage::memory {
 
 /// `bytes`: of each place's part.
-std::unique_ptr<Kernel> make_pieces_kernel(std::vector<InPlace> places, std::vector<size_t> bytes);
+std::unique_ptr<Kernel> make_regions_kernel(std::vector<InPlace> places, std::vector<size_t> bytes);
 /// Copies its one input to its one output.
 std::unique_ptr<Kernel> make_copy_kernel(size_t bytes);
 

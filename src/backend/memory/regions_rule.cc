@@ -1,9 +1,9 @@
-#include "backend/memory/pieces_rule.h"
+#include "backend/memory/regions_rule.h"
 
 #include <algorithm>
 #include <set>
 
-#include "backend/memory/pieces.h"
+#include "backend/memory/regions.h"
 #include "ir/op.h"
 
 namespace collage::memory {
@@ -12,7 +12,7 @@ namespace {
 /// A tensor, by the call that makes it and which of its results it is.
 using Made = std::pair<PostDfsIndex, int64_t>;
 
-class PiecesPartitionRule : public PartitionRule {
+class RegionsPartitionRule : public PartitionRule {
  public:
   using PartitionRule::PartitionRule;
 
@@ -23,9 +23,9 @@ class PiecesPartitionRule : public PartitionRule {
     for (const DataflowGraph::Node& node : graph.nodes()) {
       const auto* call = as<CallNode>(node.expr);
       if (call == nullptr || call->op == nullptr) continue;
-      const Result<Pieces> pieces = read_pieces(*call);
-      if (!pieces) continue;
-      if (pieces->part == InPlace::Part::kInput && !claim(graph, *call, placed)) continue;
+      const Result<Regions> regions = read_regions(*call);
+      if (!regions) continue;
+      if (regions->part == InPlace::Part::kInput && !claim(graph, *call, placed)) continue;
       SubGraph sub_graph =
           SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({node.index})), call->op->name);
       if (sub_graph.is_valid(graph, {})) result.push_back({name(), std::move(sub_graph), spec});
@@ -78,6 +78,6 @@ class PiecesPartitionRule : public PartitionRule {
 
 }  // namespace
 
-PartitionRulePtr make_pieces_rule() { return std::make_shared<PiecesPartitionRule>("memory"); }
+PartitionRulePtr make_regions_rule() { return std::make_shared<RegionsPartitionRule>("memory"); }
 
 }  // namespace collage::memory

@@ -1,4 +1,4 @@
-#include "verify/quanta.h"
+#include "verify/quantisation_steps.h"
 
 #include <algorithm>
 
@@ -27,16 +27,16 @@ bool quantises(const Function& function) {
   });
 }
 
-Result<std::vector<Tensor>> interpret_with_neighbours(const Function& function,
-                                                      std::span<const Tensor> inputs,
-                                                      uint64_t seed) {
+Result<std::vector<Tensor>> interpret_with_moved_steps(const Function& function,
+                                                       std::span<const Tensor> inputs,
+                                                       uint64_t seed) {
   uint64_t tensor = seed << 32;
   return interpret(function, inputs,
                    [&tensor](const CallNode& call,
                              std::span<const Tensor> given) -> Result<std::vector<Tensor>> {
                      std::vector<Tensor> results = TRY(evaluate_call(call, given));
                      if (quantises(call))
-                       results[0] = TRY(with_neighbours(results[0], kMovedOneIn, ++tensor));
+                       results[0] = TRY(with_moved_steps(results[0], kMovedOneIn, ++tensor));
                      return results;
                    });
 }

@@ -17,8 +17,8 @@ bool quantises(const CallNode& call);
 bool quantises(const Function& function);
 
 // Returns the function's results with such changes, the same for the same seed.
-Result<std::vector<Tensor>> interpret_with_neighbours(const Function& function,
-                                                      std::span<const Tensor> inputs,
-                                                      uint64_t seed);
+Result<std::vector<Tensor>> interpret_with_moved_steps(const Function& function,
+                                                       std::span<const Tensor> inputs,
+                                                       uint64_t seed);
 
 }  // namespace collage
