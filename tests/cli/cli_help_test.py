@@ -82,7 +82,7 @@ def check_documented(folder):
     assert not missing, f"not in docs/command.md: {sorted(missing)}"
     # Of a shell that is shown, not of the command.
     assert named <= known | {"-vv"}, f"no flag: {sorted(named - known)}"
-    table = re.search(r"^Of every sub-command with a `MODEL`:\n\n((?:\|.*\n)+)", document, re.MULTILINE).group(1)
+    table = re.search(r"^Flags of every sub-command with a `MODEL`:\n\n((?:\|.*\n)+)", document, re.MULTILINE).group(1)
     general = set(re.findall(r"^\| `(--[a-z-]+)", table, re.MULTILINE))
     assert len(general) > 10, general
     for verb in ("run", "bench", "verify", "partition", "tune", "explain", "view"):
