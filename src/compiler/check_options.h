@@ -1,4 +1,4 @@
-// Options that contradict each other or do not fit the model, refused before any work is done.
+// Refuses options that contradict each other or do not fit the model, before any work is done.
 #pragma once
 
 #include <collage/collage.h>

@@ -1,5 +1,5 @@
-// A module whose functions were partitioned, each by itself, with a list of its kernels: what
-// `collage partition` prints where nothing is measured.
+// A module whose functions were partitioned, each by itself, with a list of its kernels, for
+// `collage partition` where nothing is measured.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct ListedKernel {
 struct ListedPartition {
   Module module;
   std::string costs;  // what kernels were chosen by: "mock" or "none"
-  // Of all functions, in dataflow order. A target's calls that stay calls are kernels too.
+  // Kernels of all functions, in dataflow order. A target's calls that stay calls are kernels too.
   std::vector<ListedKernel> kernels;
   std::vector<std::string> host;  // operators that no target takes
   double cost = 0;                // of what the search chose, before merging
@@ -33,8 +33,8 @@ std::vector<ListedKernel> list_kernels(const DataflowGraph& graph,
                                        const std::vector<CandidatePartition>& kernels,
                                        const std::vector<std::string>& names);
 
-// The light partition (partition/lightweight.h) of every function, for specs whose toolchain is
-// determined: one of them besides the host. The host's operators are kernels too.
+// Partitions every function without a search (partition/lightweight.h), for specs with one
+// toolchain besides the host. The host's operators are kernels too.
 Result<ListedPartition> partition_without_costs(const Module& module,
                                                 const std::vector<PartitionSpecPtr>& specs,
                                                 const TargetConstraints& constraints);

@@ -1,5 +1,5 @@
-// Partitioning with costs that are made up (cost/mock_costs.h): candidates, pruning, search,
-// merging and rewriting as for real, but nothing is compiled or measured and constants need no
+// Partitions with mock costs (cost/mock_costs.h): candidates, pruning, search, merging and
+// rewriting as with measured ones, but nothing is compiled or measured and constants need no
 // values.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace collage {
 
-// What was searched: for reports. One unit of cost is taken for a millisecond.
+// The search, for reports. One unit of cost is taken for a millisecond.
 struct MockSearch {
   std::shared_ptr<const DataflowGraph> graph;
   std::vector<CostedCandidate> candidates;
@@ -23,7 +23,7 @@ struct MockSearch {
   SearchCounts counts;
 };
 
-// Of its functions that are not Primitive. What no target takes is the host's, and no kernel.
+// Partition of its functions that are not Primitive. Calls that no target takes stay the host's.
 struct MockPartition : ListedPartition {
   MockSearch search;  // of @main, where asked for
 };
@@ -32,7 +32,7 @@ struct MockPartition : ListedPartition {
 Result<MockPartition> partition_with_mock_costs(const Module& module, const PartitionConfig& config,
                                                 const TargetConstraints& constraints = {},
                                                 bool keep_search = false);
-// The report of a search that was kept, as that of a compilation.
+// Makes the report of a search as that of a compilation.
 CompileReport report_of(const MockPartition& partition, const PartitionConfig& config);
 
 }  // namespace collage

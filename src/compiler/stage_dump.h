@@ -22,8 +22,8 @@ namespace collage {
 
 nlohmann::json to_json(const Candidates& candidates);
 nlohmann::json to_json(const ModelCosts& costs);
-// Kernels by their candidates' numbers; the candidates are those of the costs, with what was asked
-// for on the way.
+// Lists kernels by their candidates' numbers, which are those of the costs, with the intermediate
+// results of the search.
 nlohmann::json to_json(const CoverSearch& covers);
 nlohmann::json to_json(const Plan& plan);
 

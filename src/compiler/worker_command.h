@@ -1,5 +1,5 @@
-// Where the measuring worker's program is: the `collage` command, which has a hidden sub-command
-// for it.
+// Finds the measuring worker's program: the `collage` command, which has a hidden sub-command for
+// it.
 #pragma once
 
 #include <filesystem>
