@@ -56,7 +56,7 @@ Result<SharedBytes> content_of(const std::filesystem::path& path, bool is_mapped
   return is_mapped ? map(fd, bytes) : read(fd, bytes);
 }
 
-// The whole entry at once, which is quicker than a fault for every few pages; a wish.
+// The whole entry at once, which is quicker than a fault for every few pages; a hint.
 void map_pages(const char* data, size_t bytes) {
 #ifdef MADV_POPULATE_READ
   ::madvise(const_cast<char*>(data), bytes, MADV_POPULATE_READ);

@@ -92,7 +92,7 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
   }
   const std::string context = keys_.conversion_context(options_.converters),
                     key = CostDatabase::key_of(text, context), value = json_text(to_json(best));
-  if (std::any_of(answer->begin(), answer->end(), blames_machine)) {
+  if (std::any_of(answer->begin(), answer->end(), lacks_resources)) {
     database_.remember(kind, key, value);
   } else {
     database_.put(kind, key, text, value, context);

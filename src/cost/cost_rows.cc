@@ -48,7 +48,7 @@ void MeasuredCosts::put_costs(const std::string& kind, const std::string& text,
                               const TargetCosts& costs) {
   const std::string context = context_of(target, rounding),
                     key = CostDatabase::key_of(text, context), value = json_text(to_json(costs));
-  if (blames_machine(costs)) return database_.remember(kind, key, value);
+  if (lacks_resources(costs)) return database_.remember(kind, key, value);
   database_.put(kind, key, text, value, context);
 }
 

@@ -154,7 +154,8 @@ Status check_row_value(const CostRow& row) {
   if (!value.is_object()) return internal_error("its value is no JSON object");
   if (is_of_function(row, value)) {
     const TargetCosts costs = TRY(target_costs_from_json(value));
-    if (blames_machine(costs)) return internal_error("it blames the machine, which no row does");
+    if (lacks_resources(costs))
+      return internal_error("it states a lack of resources, which no row does");
     return check_target(row, costs.target);
   }
   if (row.kind == "conversion" || row.kind == "trial")

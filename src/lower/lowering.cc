@@ -310,21 +310,21 @@ class Lowering {
     if (leaf != choice.variant.outputs.size())
       return internal_error("{}: {} outputs, but the variant has {}", step.name, leaf,
                             choice.variant.outputs.size());
-    for (const InPlace& wish : step.kernel->in_place()) place(step, wish);
+    for (const InPlace& in_place : step.kernel->in_place()) place(step, in_place);
     plan_->steps.push_back(std::move(step));
     return {};
   }
 
   // Makes one buffer a part of another, unless something else decided where it lies.
-  void place(const Step& step, const InPlace& wish) {
-    const bool joins = wish.joins();
-    const BufferId part = joins ? step.inputs[wish.input] : step.outputs[wish.output];
-    const BufferId whole = joins ? step.outputs[wish.output] : step.inputs[wish.input];
+  void place(const Step& step, const InPlace& in_place) {
+    const bool joins = in_place.joins();
+    const BufferId part = joins ? step.inputs[in_place.input] : step.outputs[in_place.output];
+    const BufferId whole = joins ? step.outputs[in_place.output] : step.inputs[in_place.input];
     Buffer& buffer = plan_->buffers[part];
     if (buffer.place != Buffer::Place::kArena) return;
     buffer.place = Buffer::Place::kPart;
     buffer.index = whole;
-    buffer.offset = wish.offset;
+    buffer.offset = in_place.offset;
   }
 
   Status bind_outputs() {

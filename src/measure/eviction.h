@@ -74,7 +74,7 @@ double prepare_quietly(const TimedKernel& kernel, Evictor& evictor, NoiseGate& g
                        Alive&& alive) {
   constexpr auto kPause = std::chrono::milliseconds(1);  // before it is looked again
   double waited = 0;
-  for (Stopwatch watch; !gate.is_quiet(evictor.prepare(kernel)) && gate.has_patience();) {
+  for (Stopwatch watch; !gate.is_quiet(evictor.prepare(kernel)) && gate.has_time_left();) {
     alive();
     std::this_thread::sleep_for(kPause);
     const double seconds = watch.restart();

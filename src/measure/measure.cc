@@ -36,12 +36,14 @@ Status check_buffers(const TimedKernel& timed, const TimingMemory& memory) {
 }
 
 // As lowering will.
-void place(TimedKernel& kernel, const InPlace& wish) {
-  const bool joins = wish.joins();
-  TimedBuffer& part = joins ? kernel.inputs[wish.input] : kernel.outputs[wish.output];
-  const TimedBuffer& whole = joins ? kernel.outputs[wish.output] : kernel.inputs[wish.input];
-  if (joins) std::memcpy(static_cast<uint8_t*>(whole.data) + wish.offset, part.data, part.bytes);
-  part.data = static_cast<uint8_t*>(whole.data) + wish.offset;
+void place(TimedKernel& kernel, const InPlace& in_place) {
+  const bool joins = in_place.joins();
+  TimedBuffer& part = joins ? kernel.inputs[in_place.input] : kernel.outputs[in_place.output];
+  const TimedBuffer& whole =
+      joins ? kernel.outputs[in_place.output] : kernel.inputs[in_place.input];
+  if (joins)
+    std::memcpy(static_cast<uint8_t*>(whole.data) + in_place.offset, part.data, part.bytes);
+  part.data = static_cast<uint8_t*>(whole.data) + in_place.offset;
 }
 
 // What was tried and is right, of one subject or of several: timed together, in turns.
@@ -76,7 +78,7 @@ class Survivors {
         size_t bytes = trial.outputs[i].bytes();
         kernel.outputs.push_back({TRY(memory.zeros(bytes, "output " + std::to_string(i))), bytes});
       }
-      for (const InPlace& wish : trial.kernel->in_place()) place(kernel, wish);
+      for (const InPlace& in_place : trial.kernel->in_place()) place(kernel, in_place);
       size_t bytes = trial.workspace.bytes();
       kernel.workspace = {TRY(memory.zeros(bytes, "the workspace")), bytes};
       if (auto* staged = dynamic_cast<StagedKernel*>(trial.kernel.get()))

@@ -55,14 +55,14 @@ bool NoiseGate::is_quiet_now(int threads) {
 
 void NoiseGate::await(int threads) {
   Stopwatch since;
-  while (!is_quiet_now(threads) && has_patience()) {
+  while (!is_quiet_now(threads) && has_time_left()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     waited(since.restart());
   }
 }
 
 bool NoiseGate::counts(double seconds, bool was_quiet) {
-  if (was_quiet || !has_patience()) {
+  if (was_quiet || !has_time_left()) {
     timed(seconds);
     return true;
   }

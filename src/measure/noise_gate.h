@@ -33,7 +33,7 @@ class OutlierGate {
 class NoiseGate {
  public:
   void allow(double seconds) { allowed_ = seconds; }
-  bool has_patience() const { return waited_ < timed_ + allowed_; }
+  bool has_time_left() const { return waited_ < timed_ + allowed_; }
   void waited(double seconds) { waited_ += seconds; }
   void timed(double seconds) { timed_ += seconds; }
 

@@ -197,7 +197,7 @@ Result<CoreState> core_state_from_json(const json& j) {
                    TRY(fields.number("memory", kSeconds, 0.0))};
 }
 
-bool blames_machine(const TargetCosts& costs) {
+bool lacks_resources(const TargetCosts& costs) {
   // A target that was silent is in quarantine, which knows for how long.
   return is_of_machine(costs.failure) || costs.failure == WorkerFailure::kTimeout ||
          std::any_of(costs.variants.begin(), costs.variants.end(), [](const MeasuredVariant& row) {

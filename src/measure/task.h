@@ -53,7 +53,7 @@ struct TargetCosts {
 };
 
 // Returns whether some of it failed for lack of resources (fault.h): then it is not kept.
-bool blames_machine(const TargetCosts& costs);
+bool lacks_resources(const TargetCosts& costs);
 
 // Returns the fastest of those that were measured and for which `counts(row)` holds, the first of
 // equals; null if there is none.

@@ -230,7 +230,7 @@ bool Worker::read_line(std::string& line, Invalid& how) {
   constexpr double kMostTimes = 10;
   double silent = 0, waited = 0;
   OwnTime own_time(pid_);
-  const double patience = std::clamp(limits_.silence_seconds / 2, 0.05, 1.0);
+  const double poll_seconds = std::clamp(limits_.silence_seconds / 2, 0.05, 1.0);
   uint32_t beats = shared_->beats.load();
   while (true) {
     size_t end = buffer_.find('\n');
@@ -248,7 +248,7 @@ bool Worker::read_line(std::string& line, Invalid& how) {
     // hold them open.
     pollfd wait[2] = {{from_, POLLIN, 0}, {pid_fd_, POLLIN, 0}};
     const Stopwatch watch;
-    int ready = ::poll(wait, pid_fd_ >= 0 ? 2 : 1, static_cast<int>(patience * 1000));
+    int ready = ::poll(wait, pid_fd_ >= 0 ? 2 : 1, static_cast<int>(poll_seconds * 1000));
     if (ready < 0) continue;  // a signal: look whether it was an interrupt
     ssize_t n = 0;
     if (wait[0].revents != 0) {
@@ -279,7 +279,7 @@ bool Worker::read_line(std::string& line, Invalid& how) {
       beats = now;
       silent = waited = 0;
     }
-    const double passed = std::min(watch.seconds(), 2 * patience);
+    const double passed = std::min(watch.seconds(), 2 * poll_seconds);
     waited += passed;
     silent += own_time.of(passed);
     const double limit = limits_.silence_seconds;

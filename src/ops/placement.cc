@@ -47,11 +47,12 @@ void register_placement_ops() {
 std::optional<DevicePlacement> device_placement(const Expr& expr) {
   if (const CallNode* copy = as_op(expr, "device_copy"))
     return DevicePlacement{constraint(*copy, "from"), constraint(*copy, "to"), true};
-  const CallNode* wish = as_op(expr, "on_device");
-  if (wish == nullptr) return std::nullopt;
-  const DeviceConstraint device = constraint(*wish, "device");
-  return DevicePlacement{wish->attrs.flag("constrain_body") ? device : DeviceConstraint(),
-                         wish->attrs.flag("constrain_result") ? device : DeviceConstraint(), false};
+  const CallNode* on_device = as_op(expr, "on_device");
+  if (on_device == nullptr) return std::nullopt;
+  const DeviceConstraint device = constraint(*on_device, "device");
+  return DevicePlacement{on_device->attrs.flag("constrain_body") ? device : DeviceConstraint(),
+                         on_device->attrs.flag("constrain_result") ? device : DeviceConstraint(),
+                         false};
 }
 
 }  // namespace collage

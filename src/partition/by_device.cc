@@ -60,30 +60,30 @@ Result<Function> annotate_devices(const Function& function,
   return rewriter.rewrite(function);
 }
 
-Result<DeviceWish> DeviceWish::parse(std::string_view text) {
+Result<DevicePin> DevicePin::parse(std::string_view text) {
   // Devices hold '=' only behind '@', expressions may hold any.
   const size_t equals = text.substr(0, text.rfind('@')).rfind('=');
   if (equals == std::string_view::npos)
     return usage_error("'{}': expected REGEX=DEVICE", printable(std::string(text)));
-  return DeviceWish{TRY(Regex::parse(text.substr(0, equals))),
-                    TRY(DeviceConstraint::parse(text.substr(equals + 1))), std::string(text)};
+  return DevicePin{TRY(Regex::parse(text.substr(0, equals))),
+                   TRY(DeviceConstraint::parse(text.substr(equals + 1))), std::string(text)};
 }
 
-Result<Function> annotate_devices(const Function& function, const std::vector<DeviceWish>& wishes) {
-  std::vector<bool> matched(wishes.size(), false);
+Result<Function> annotate_devices(const Function& function, const std::vector<DevicePin>& pins) {
+  std::vector<bool> matched(pins.size(), false);
   Rewriter rewriter([&](const Expr& original, const Expr& rebuilt) -> Result<Expr> {
     if (original->kind() != ExprKind::kCall || !original->type().is_tensor()) return rebuilt;
-    for (size_t i = 0; i < wishes.size(); ++i) {
-      if (!wishes[i].origin.found_in(original->origin())) continue;
+    for (size_t i = 0; i < pins.size(); ++i) {
+      if (!pins[i].origin.found_in(original->origin())) continue;
       matched[i] = true;
-      return make_call("on_device", {rebuilt}, {{"device", wishes[i].device.to_string()}},
+      return make_call("on_device", {rebuilt}, {{"device", pins[i].device.to_string()}},
                        original->origin());
     }
     return rebuilt;
   });
   Function annotated = TRY(rewriter.rewrite(function));
-  for (size_t i = 0; i < wishes.size(); ++i)
-    if (!matched[i]) return usage_error("'{}' matches no node", wishes[i].text);
+  for (size_t i = 0; i < pins.size(); ++i)
+    if (!matched[i]) return usage_error("'{}' matches no node", pins[i].text);
   return annotated;
 }
 

@@ -18,13 +18,13 @@ Result<Function> annotate_devices(const Function& function,
 
 // The same for calls that come from a node whose name contains a match of an expression; of several
 // that match, the first counts. kUsage: one matches nothing.
-struct DeviceWish {
+struct DevicePin {
   Regex origin;
   DeviceConstraint device;
-  std::string text;                                        // for messages
-  static Result<DeviceWish> parse(std::string_view text);  // "encoder.*=gpu:1"
+  std::string text;                                       // for messages
+  static Result<DevicePin> parse(std::string_view text);  // "encoder.*=gpu:1"
 };
-Result<Function> annotate_devices(const Function& function, const std::vector<DeviceWish>& wishes);
+Result<Function> annotate_devices(const Function& function, const std::vector<DevicePin>& pins);
 
 // Makes every largest part of a planned module's functions that is on one device, except the
 // fallback, a global function whose attributes state its devices; its name begins with "collage_"

@@ -43,7 +43,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
     const std::string& target = kernels.target(inside.first());
     return (target.empty() || target == candidate.spec->target.to_string()) &&
            (!inside.intersects(primitives) || inside.size() == 1) &&
-           !inside.intersects(placements);  // a wish, no work
+           !inside.intersects(placements);  // a placement, no work
   };
   const auto allowed = [&](const CandidatePartition& candidate) {
     bool fits = true;

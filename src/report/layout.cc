@@ -127,9 +127,9 @@ class Layered {
     return (items_[left].width + items_[right].width) / 2 + options_.box_gap;
   }
 
-  // Least squares towards the wishes, keeping the order and the distances: items that would overlap
-  // are pooled into blocks that move as one.
-  void place(const std::vector<size_t>& layer, const std::vector<double>& wishes,
+  // Least squares towards the targets, keeping the order and the distances: items that would
+  // overlap are pooled into blocks that move as one.
+  void place(const std::vector<size_t>& layer, const std::vector<double>& targets,
              const std::vector<double>& weights) {
     struct Block {
       double sum, weight;
@@ -139,7 +139,7 @@ class Layered {
     std::vector<double> shift(layer.size());  // of an item behind the layer's first
     for (size_t k = 0; k < layer.size(); ++k) {
       if (k > 0) shift[k] = shift[k - 1] + distance(layer[k - 1], layer[k]);
-      blocks.push_back({weights[k] * (wishes[k] - shift[k]), weights[k], 1});
+      blocks.push_back({weights[k] * (targets[k] - shift[k]), weights[k], 1});
       while (blocks.size() > 1) {
         Block &last = blocks.back(), &before = blocks[blocks.size() - 2];
         if (before.sum / before.weight <= last.sum / last.weight) break;
@@ -157,7 +157,7 @@ class Layered {
     for (const auto& layer : layers_)
       place(layer, std::vector<double>(layer.size(), 0), std::vector<double>(layer.size(), 1));
     auto follow = [&](const std::vector<size_t>& layer, bool down, bool both) {
-      std::vector<double> wishes, weights;
+      std::vector<double> targets, weights;
       for (size_t item : layer) {
         double sum = 0, weight = 0;
         auto add = [&](const std::vector<size_t>& near) {
@@ -170,10 +170,10 @@ class Layered {
         };
         if (down || both) add(items_[item].above);
         if (!down || both) add(items_[item].below);
-        wishes.push_back(weight > 0 ? sum / weight : items_[item].x);
+        targets.push_back(weight > 0 ? sum / weight : items_[item].x);
         weights.push_back(std::max(weight, 0.1));
       }
-      place(layer, wishes, weights);
+      place(layer, targets, weights);
     };
     for (int sweep = 0; sweep < kPositionSweeps; ++sweep) {
       for (size_t l = 1; l < layers_.size(); ++l) follow(layers_[l], true, false);

@@ -35,7 +35,7 @@ class MappedRegion {
     region->mapping_ = memory;
     region->begin_ =
         reinterpret_cast<char*>(round_up(reinterpret_cast<uintptr_t>(memory), kHugePage));
-    ::madvise(region->begin_, region->size_, MADV_HUGEPAGE);  // a wish
+    ::madvise(region->begin_, region->size_, MADV_HUGEPAGE);  // a hint
     return region;
   }
   MappedRegion() = default;

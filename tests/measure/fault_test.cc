@@ -77,14 +77,14 @@ TEST(Faults, AreNotKeptWhereTheyAreTheMachines) {
   for (const WorkerFailure failure :
        {WorkerFailure::kNone, WorkerFailure::kCrash, WorkerFailure::kTimeout}) {
     costs.variants.push_back({{"b", {}, {}}, Invalid{"x", failure}});
-    EXPECT_FALSE(blames_machine(costs));
+    EXPECT_FALSE(lacks_resources(costs));
   }
   for (const WorkerFailure failure : {WorkerFailure::kMemory, WorkerFailure::kMachine}) {
     TargetCosts of_variant = costs, of_target;
     of_variant.variants.push_back({{"c", {}, {}}, Invalid{"x", failure}});
     of_target.failure = failure;
-    EXPECT_TRUE(blames_machine(of_variant));
-    EXPECT_TRUE(blames_machine(of_target));
+    EXPECT_TRUE(lacks_resources(of_variant));
+    EXPECT_TRUE(lacks_resources(of_target));
   }
 }
 

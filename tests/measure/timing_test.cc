@@ -187,11 +187,11 @@ TEST(OutlierGate, SeesWhatIsUnusual) {
 TEST(NoiseGate, HasPatienceWhileItTimes) {
   NoiseGate gate;
   gate.allow(1);
-  EXPECT_TRUE(gate.has_patience());
+  EXPECT_TRUE(gate.has_time_left());
   gate.waited(2);
-  EXPECT_FALSE(gate.has_patience());
+  EXPECT_FALSE(gate.has_time_left());
   gate.timed(5);
-  EXPECT_TRUE(gate.has_patience());
+  EXPECT_TRUE(gate.has_time_left());
 }
 
 TEST(NoiseGate, CountsWhatWasDisturbedWhenPatienceIsOut) {

@@ -64,9 +64,9 @@ TEST(AnnotateDevices, WrapsWhatHasAName) {
   const Expr first = make_call("exp", {x}, {}, "encoder/exp").value();
   const Function function = make_function({x}, make_call("sqrt", {first}, {}, "head").value());
   const auto annotated = [&](std::vector<std::string> texts) -> Result<Function> {
-    std::vector<DeviceWish> wishes;
-    for (const std::string& text : texts) wishes.push_back(TRY(DeviceWish::parse(text)));
-    return annotate_devices(function, wishes);
+    std::vector<DevicePin> pins;
+    for (const std::string& text : texts) pins.push_back(TRY(DevicePin::parse(text)));
+    return annotate_devices(function, pins);
   };
   const Result<Function> two = annotated({"enc=gpu:1/texture", ".*=cpu@native -a=b"});
   ASSERT_TRUE(two.ok()) << two.status().to_string();

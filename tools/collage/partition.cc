@@ -82,13 +82,13 @@ Status partition_lightly(const SharedOptions& options, const std::vector<Partiti
 
 Status partition_for_devices(const SharedOptions& options) {
   const DeclaredDevices devices = TRY(DeclaredDevices::parse(options.devices));
-  std::vector<DeviceWish> wishes;
+  std::vector<DevicePin> pins;
   for (const std::string& pin : options.pin)
-    wishes.push_back(TRY(DeviceWish::parse(pin).with_context("--pin")));
+    pins.push_back(TRY(DevicePin::parse(pin).with_context("--pin")));
   PrintOptions print;
   Module module = TRY(load_as_written(options, print, true));
   Function& main = module.functions.at("main");
-  if (!wishes.empty()) main = TRY(annotate_devices(main, wishes));
+  if (!pins.empty()) main = TRY(annotate_devices(main, pins));
   module = TRY(plan_devices(module, devices));
   return print_module(TRY(partition_by_device(module, devices)), print);
 }
