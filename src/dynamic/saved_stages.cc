@@ -18,18 +18,21 @@ namespace {
 
 // With these the stages are compiled that the file does not hold, too.
 json add_options(const DynamicOptions& options, PlanSaver& saver) {
-  return {{"targets", options.program.targets},
-          {"exclude", options.program.exclude},
-          {"strict_accuracy", options.program.strict_accuracy},
-          {"buckets", options.buckets},
-          {"padding", options.padding},
-          {"states", options.states},
-          {"constants", add_tensors(options.constants, saver)}};
+  return {
+      {"targets", options.program.targets}, {"devices", options.program.devices},
+      {"exclude", options.program.exclude}, {"pin", options.program.pin},
+      {"memory", options.program.memory},   {"strict_accuracy", options.program.strict_accuracy},
+      {"buckets", options.buckets},         {"padding", options.padding},
+      {"states", options.states},           {"constants", add_tensors(options.constants, saver)}};
 }
 
 Status read_options(const JsonFields& fields, const SharedBytes& weights, DynamicOptions& options) {
   options.program.targets = TRY(texts_from(fields, "targets"));
   options.program.exclude = TRY(texts_from(fields, "exclude"));
+  // Files of before these were kept have none of them.
+  options.program.devices = TRY(fields.text("devices", ""));
+  if (fields.has("pin")) options.program.pin = TRY(texts_from(fields, "pin"));
+  if (fields.has("memory")) options.program.memory = TRY(texts_from(fields, "memory"));
   options.program.strict_accuracy = TRY(fields.flag("strict_accuracy"));
   options.buckets = TRY(sizes_from(fields, "buckets"));
   options.padding = TRY(numbers_from(fields, "padding"));

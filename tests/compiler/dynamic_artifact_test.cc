@@ -14,6 +14,7 @@
 #include "artifact/file_layouts.h"
 #include "artifact/zip.h"
 #include "dynamic/running_mean.h"
+#include "dynamic/saved_stages.h"
 #include "frontend/onnx/model_builder.h"
 
 namespace collage {
@@ -205,6 +206,26 @@ TEST_F(Saved, ModelsOfSeveralStagesRunAsBefore) {
   ASSERT_TRUE(again.ok()) << again.to_string();
   options.compile_on_demand = false;
   EXPECT_TRUE(DynamicProgram::load(path_, options)->run({ones(6)}).ok());
+}
+
+TEST_F(Saved, StagesAreCompiledAsTheFileSays) {
+  ModelBuilder m(17);
+  DynamicOptions options = quick();
+  options.program.devices = "cpu:0";
+  options.program.exclude = {"onednn"};
+  options.program.pin = {"NonZero=native"};
+  options.program.memory = {"cpu:0=1G"};
+  Result<DynamicProgram> program = DynamicProgram::load(rows_of_nonzeros(m).write(), options);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  ASSERT_TRUE(program->run({ones(4)}).ok());
+  ASSERT_TRUE(program->save(path_).ok());
+  DynamicOptions loaded = quick();
+  ASSERT_TRUE(SavedStages::load(ArtifactFile::open(path_).value(), loaded).ok());
+  EXPECT_EQ(loaded.program.targets, options.program.targets);
+  EXPECT_EQ(loaded.program.devices, options.program.devices);
+  EXPECT_EQ(loaded.program.exclude, options.program.exclude);
+  EXPECT_EQ(loaded.program.pin, options.program.pin);
+  EXPECT_EQ(loaded.program.memory, options.program.memory);
 }
 
 TEST_F(Saved, StagesOfAnotherModelAreNotTaken) {
