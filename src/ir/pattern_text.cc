@@ -13,7 +13,7 @@ namespace collage {
 
 namespace {
 
-using Kind = PatternToken::Kind;
+using Kind = Token::Kind;
 constexpr int kMaxNesting = 200;
 
 // The operators that a pattern's root may be a call of; none when it may be something else.
@@ -89,10 +89,10 @@ class Parser {
   }
 
   Result<DFPattern> primary() {
-    PatternToken start = reader_.token();
+    Token start = reader_.token();
     if (reader_.accept("*")) return wildcard();
     if (reader_.accept("(")) return parenthesised();
-    if (reader_.is(Kind::kHole)) return named();
+    if (reader_.is(Kind::kLocal)) return named();
     if (!reader_.is(Kind::kName)) return reader_.expected("a pattern");
     reader_.step();
     const std::string& word = start.text;
@@ -150,7 +150,7 @@ class Parser {
 
   // $x: the first time a wildcard, or what follows the colon; later the same expression.
   Result<DFPattern> named() {
-    PatternToken name = reader_.token();
+    Token name = reader_.token();
     if (name.text.empty()) return at(name, "expected a name after '$'");
     reader_.step();
     auto it = names_.find(name.text);
@@ -166,7 +166,7 @@ class Parser {
     return pattern;
   }
 
-  Result<DFPattern> op_call(const PatternToken& start) {
+  Result<DFPattern> op_call(const Token& start) {
     std::vector<std::string> names;
     do {
       if (!reader_.is(Kind::kString)) return reader_.expected("an operator's name in quotes");
@@ -228,7 +228,7 @@ class Parser {
   }
 
   Result<DFPattern> method(const DFPattern& pattern) {
-    PatternToken start = reader_.token();
+    Token start = reader_.token();
     if (reader_.is(Kind::kNumber))
       return is_tuple_get_item(pattern, TRY(parse_integer(reader_, "a field's number")));
     if (!reader_.is(Kind::kName)) return reader_.expected("a field's number or a constraint");
@@ -270,7 +270,7 @@ class Parser {
     TRY(reader_.expect("{"));
     std::vector<const OpDef*> ops = root_ops(pattern);
     do {
-      PatternToken name = reader_.token();
+      Token name = reader_.token();
       if (name.kind != Kind::kName && name.kind != Kind::kString)
         return reader_.expected("an attribute's name");
       for (const OpDef* op : ops) {

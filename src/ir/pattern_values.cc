@@ -6,7 +6,7 @@
 
 namespace collage {
 
-using Kind = PatternToken::Kind;
+using Kind = Token::Kind;
 
 Result<double> parse_number(PatternReader& reader) {
   if (!reader.is(Kind::kNumber)) return reader.expected("a number");
@@ -28,7 +28,7 @@ Result<int64_t> parse_integer(PatternReader& reader, std::string_view what) {
 }
 
 Result<DType> parse_dtype(PatternReader& reader) {
-  PatternToken start = reader.token();
+  Token start = reader.token();
   if (start.kind != Kind::kString && start.kind != Kind::kName) return reader.expected("a dtype");
   Result<DType> found = parse_dtype(start.text);
   if (!found) return at(start, "unknown dtype '" + start.text + "'");
@@ -49,7 +49,7 @@ Result<Shape> parse_shape(PatternReader& reader) {
 Result<Type> parse_type(PatternReader& reader) {
   if (!reader.accept("Tensor")) return Type(TensorType{{}, TRY(parse_dtype(reader))});
   TRY(reader.expect("["));
-  PatternToken start = reader.token();
+  Token start = reader.token();
   Shape dims = TRY(parse_shape(reader));
   if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; }))
     return at(start, "a type has no open dimensions; use has_shape");
@@ -89,7 +89,7 @@ Result<AttrValue> list_value(PatternReader& reader) {
 }  // namespace
 
 Result<AttrValue> parse_value(PatternReader& reader) {
-  PatternToken start = reader.token();
+  Token start = reader.token();
   if (start.kind == Kind::kString) {
     reader.step();
     return AttrValue(start.text);

@@ -34,8 +34,7 @@ Result<AttrValue> list(TextReader& reader, const Token& start) {
 }  // namespace
 
 Result<std::optional<std::string>> parse_attr_name(TextReader& reader) {
-  if (!reader.is(Kind::kIdentifier) && !reader.is(Kind::kString))
-    return std::optional<std::string>();
+  if (!reader.is(Kind::kName) && !reader.is(Kind::kString)) return std::optional<std::string>();
   std::string name = reader.token().text;
   Lexer::Position back = reader.position();
   TRY(reader.step());

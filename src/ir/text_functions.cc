@@ -37,7 +37,7 @@ Result<Signature> FunctionParser::signature() {
       TRY(reader_.step());
       TRY(reader_.expect(":"));
       signature.params.push_back(make_var(name, TRY(parse_type(reader_))));
-    } else if (reader_.is(Kind::kIdentifier) || reader_.is(Kind::kString)) {
+    } else if (reader_.is(Kind::kName) || reader_.is(Kind::kString)) {
       std::string name = reader_.token().text;
       TRY(reader_.step());
       TRY(reader_.expect("="));
@@ -132,10 +132,10 @@ Result<Expr> FunctionParser::expression() {
       TRY(reader_.step());
       return make_constant(std::move(value));
     }
-    case Kind::kPunctuation:
+    case Kind::kMark:
       if (reader_.is("(")) return parenthesised();
       return reader_.expected("an expression");
-    case Kind::kIdentifier:
+    case Kind::kName:
       break;
     default:
       return reader_.expected("an expression");
@@ -191,7 +191,7 @@ Result<Expr> FunctionParser::global() {
 }
 
 std::string FunctionParser::origin_at(const Token& token) const {
-  return positions_ ? fmt::format("line {}, column {}", token.line, token.column) : "";
+  return positions_ ? token.place.to_string() : "";
 }
 
 Result<Expr> FunctionParser::call(const Token& start, Expr callee) {

@@ -4,8 +4,11 @@ namespace collage {
 
 Status TextReader::step() {
   position_ = lexer_.position();
-  token_ = TRY(lexer_.next());
-  return {};
+  token_ = lexer_.next();
+  if (!is(Token::Kind::kBad)) return {};
+  return at(token_, bad_model("{}", token_.text.empty()   ? "expected a name"
+                                    : token_.text == "/*" ? "this comment does not end"
+                                                          : "this string does not end"));
 }
 
 Status TextReader::expected(std::string_view what) const {
@@ -33,7 +36,7 @@ Result<TextReader::Block> TextReader::block() {
   const Lexer::Position start = lexer_.position();
   const std::string_view text = TRY(lexer_.block());
   TRY(step());
-  return Block{text, start.line, start.column};
+  return Block{text, start.place};
 }
 
 bool TextReader::enter_comment(Lexer::Position position) {

@@ -12,15 +12,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/lexer.h"
 #include "base/result.h"
-#include "ir/text_lexer.h"
 
 namespace collage {
 
 // Adds the token's place to an error.
 inline Status at(const Token& token, Status status) {
-  return std::move(status).with_context(
-      fmt::format("line {}, column {}", token.line, token.column));
+  return std::move(status).with_context(token.place.to_string());
 }
 template <typename T>
 Result<T> at(const Token& token, Result<T> result) {
@@ -31,7 +30,9 @@ Result<T> at(const Token& token, Result<T> result) {
 class TextReader {
  public:
   // There is no token before the first step().
-  explicit TextReader(std::string_view text) : lexer_(text) {}
+  explicit TextReader(std::string_view text)
+      : lexer_(text,
+               {.sigils = "%@", .dotted_names = true, .signed_numbers = true, .escapes = true}) {}
 
   const Token& token() const { return token_; }
   bool is(std::string_view spelling) const { return token_.is(spelling); }
@@ -66,7 +67,7 @@ class TextReader {
   // it starts. Both braces are passed.
   struct Block {
     std::string_view text;
-    size_t line = 1, column = 1;
+    TextPlace place;
   };
   Result<Block> block();
   // The text behind the current token, unlexed.

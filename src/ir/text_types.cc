@@ -9,7 +9,7 @@ using Kind = Token::Kind;
 namespace {
 
 Result<DType> dtype(TextReader& reader) {
-  if (!reader.is(Kind::kIdentifier)) return reader.expected("a type");
+  if (!reader.is(Kind::kName)) return reader.expected("a type");
   Result<DType> dtype = parse_dtype(reader.token().text);
   if (!dtype) return reader.expected("a type");
   TRY(reader.step());

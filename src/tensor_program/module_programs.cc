@@ -64,7 +64,7 @@ Result<std::shared_ptr<const LabelledFunction>> read_external(TextReader& reader
   const std::vector<Type> params = TRY(reader.list(")", [&] { return parse_type(reader); }));
   TRY(reader.expect("="));
   const collage::Token label = reader.token();
-  if (label.kind != collage::Token::Kind::kString)
+  if (label.kind != Token::Kind::kString)
     return reader.expected("the label of a function as a string");
   Type type = TRY(at(label, external_type(label.text, params)));
   TRY(reader.step());
@@ -91,7 +91,7 @@ Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::str
   using Function = std::shared_ptr<const AbstractFunction>;
   if (kind == "extern") return Function(TRY(read_external(reader)));
   const TextReader::Block block = TRY(reader.block());
-  Program program = TRY(parse_declarations(block.text, {block.line, block.column}, check_callable));
+  Program program = TRY(parse_declarations(block.text, block.place, check_callable));
   return Function(std::make_shared<const ProgramFunction>(std::move(program)));
 }
 

@@ -1,9 +1,5 @@
 #include "tensor_program/program_tokens.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <limits>
 
@@ -12,12 +8,6 @@
 
 namespace collage::tensor_program {
 namespace {
-
-bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool in_name(char c) { return starts_name(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-/// Whether a character starts here, of UTF-8.
-bool is_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
 template <typename T>
 Result<T> read_number(const std::string& text) {
@@ -30,47 +20,12 @@ Result<T> read_number(const std::string& text) {
 
 }  // namespace
 
-std::string TextPlace::to_string() const { return fmt::format("line {}, column {}", line, column); }
-
-std::vector<Token> tokens_of(std::string_view text, TextPlace place) {
+std::vector<Token> tokens_of(std::string_view text, TextPlace first) {
   std::vector<Token> tokens;
-  size_t end = 0;
-  for (size_t i = 0; i < text.size(); i = end) {
-    const char c = text[i];
-    end = i + 1;
-    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
-      place = c == '\n' ? TextPlace{place.line + 1, 1} : TextPlace{place.line, place.column + 1};
-      continue;
-    }
-    if (text.substr(i, 2) == "//") {
-      while (end < text.size() && text[end] != '\n') ++end;
-      continue;  // only the end of a line follows
-    }
-    Token::Kind kind = Token::Kind::kMark;
-    std::string_view inside;  // of a string
-    if (starts_name(c)) {
-      kind = Token::Kind::kName;
-      while (end < text.size() && in_name(text[end])) ++end;
-    } else if (std::isdigit(static_cast<unsigned char>(c)) != 0) {
-      kind = Token::Kind::kNumber;
-      while (end < text.size() &&
-             (in_name(text[end]) || text[end] == '.' ||
-              ((text[end] == '-' || text[end] == '+') && text[end - 1] == 'e')))
-        ++end;
-    } else if (c == '"') {
-      kind = Token::Kind::kString;
-      while (end < text.size() && text[end] != '"' && text[end] != '\n') ++end;
-      inside = text.substr(i + 1, end - i - 1);
-      if (end < text.size() && text[end] == '"') ++end;
-    } else {
-      for (std::string_view two : {"==", "!=", "<=", ">=", "&&", "||"})
-        if (text.substr(i, 2) == two) end = i + 2;
-    }
-    const std::string_view word = text.substr(i, end - i);
-    tokens.push_back({kind, std::string(kind == Token::Kind::kString ? inside : word), place});
-    place.column += static_cast<size_t>(std::count_if(word.begin(), word.end(), is_character));
-  }
-  tokens.push_back({Token::Kind::kEnd, "the end", place});
+  Lexer lexer(text, {}, first);
+  do tokens.push_back(lexer.next());
+  while (tokens.back().kind != Token::Kind::kEnd);
+  tokens.back().text = "the end";
   return tokens;
 }
 

@@ -5,22 +5,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lexer.h"
 #include "base/result.h"
 #include "tensor_program/term.h"
 
 namespace collage::tensor_program {
-
-/// The place of a token, or of a text in a larger one. Columns count characters.
-struct TextPlace {
-  size_t line = 1, column = 1;
-  std::string to_string() const;  ///< "line 3, column 8"
-};
-
-struct Token {
-  enum class Kind { kEnd, kName, kNumber, kString, kMark } kind = Kind::kEnd;
-  std::string text;
-  TextPlace place = {};
-};
 
 /// Returns all tokens of the text, the last of kind kEnd. An unclosed string ends with its line.
 std::vector<Token> tokens_of(std::string_view text, TextPlace first = {});

@@ -29,7 +29,7 @@ class SymbolicParser {
     }
     TRY(take(")"));
     if (!is("{")) return unexpected("'{'");
-    program_.pieces_.push_back({{Kind::kName, "program", peek().place}, {}});
+    program_.pieces_.push_back({{Kind::kName, "program", {}, peek().place}, {}});
     while (peek().kind != Kind::kEnd) TRY(piece());
     TRY(program_.check_extents_follow());
     return std::move(program_);
