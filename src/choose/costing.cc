@@ -117,7 +117,7 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
   Tasks all = TRY(tasks_of(graph, std::move(candidates), [&](const TuningTask& task) {
     return costs.count_unknown(task.text, task.targets, rounding);
   }));
-  TRY(fill_in(all, "measuring", costs.seconds_per_measurement(), progress,
+  TRY(fill_in(all, "measuring", costs.store().seconds_per_measurement(), progress,
               [&](const auto& questions) { return costs.function_costs(questions, rounding); }));
   return std::move(all.candidates);
 }

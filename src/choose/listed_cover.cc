@@ -4,9 +4,19 @@
 #include <map>
 #include <set>
 
+#include "ir/text_printer.h"
+
 namespace collage {
 
 namespace {
+
+bool was_searched_for(const CostedCandidate& candidate, const Variant& variant,
+                      MeasuredCosts& costs) {
+  const std::optional<TargetCosts> searched = costs.searched_schedules(
+      canonical_text(candidate.function), candidate.partition.spec->target);
+  return searched && std::any_of(searched->variants.begin(), searched->variants.end(),
+                                 [&](const auto& row) { return row.variant == variant; });
+}
 
 // Variants that a search found, by the costs of the candidates that the cover uses them for.
 std::map<const TargetCosts*, Variant> found_schedules(
@@ -18,7 +28,7 @@ std::map<const TargetCosts*, Variant> found_schedules(
     const Variant& variant = kernel.row().variant;
     if (!candidate.is_host() && candidate.costs != nullptr &&
         asked.emplace(kernel.costs.get(), kernel.variant).second &&
-        costs.was_searched_for(candidate.function, candidate.partition.spec->target, variant))
+        was_searched_for(candidate, variant, costs))
       found.emplace(candidate.costs.get(), variant);
   }
   return found;

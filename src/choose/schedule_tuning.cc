@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cost/schedule_search.h"
+#include "ir/text_printer.h"
 
 namespace collage {
 
@@ -145,7 +146,9 @@ Result<bool> tune_schedules(const std::vector<NamedCover>& covers,
     const CostedCandidate& candidate = found[use.first];
     const Target& target = candidate.partition.spec->target;
     const Backend* backend = find_backend(target.kind);
-    if (backend == nullptr || costs.were_schedules_searched(candidate.function, target)) continue;
+    if (backend == nullptr ||
+        costs.searched_schedules(canonical_text(candidate.function), target).has_value())
+      continue;
     Result<ScheduleSpace> space = backend->schedule_space(candidate.function, target, compile);
     if (space.ok() && !space->empty()) wanted.push_back({use.second, use.first, std::move(*space)});
   }

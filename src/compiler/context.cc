@@ -53,6 +53,7 @@ CostOptions cost_options(const ProgramOptions& options, const CompileOptions& co
   costs.frozen = options.frozen_costs || light;
   costs.cache = cache;
   costs.worker_command = std::move(worker);
+  costs.model = options.cost_model.get();
   for (const PartitionSpecPtr& spec : specs) costs.converters.insert(spec->target.kind);
   return costs;
 }
@@ -94,37 +95,34 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
   CompileOptions compile;
   compile.threads = ThreadTeam(options.threads).size();
   std::unique_ptr<CostDatabase> database = open_database(options.database, compile.cache_folder);
-  std::vector<std::string> worker = TRY(worker_command(options.worker));
-  DumpFolder dumps = TRY(DumpFolder::open());
+  Opened opened{std::move(compile), std::move(database), TRY(worker_command(options.worker)),
+                TRY(DumpFolder::open())};
   std::unique_ptr<CompileContext> context(
-      new CompileContext(model, options, candidates, progress, std::move(compile),
-                         std::move(database), std::move(worker), std::move(dumps)));
+      new CompileContext(model, options, candidates, progress, std::move(opened)));
   TRY(context->dump_module("graph", Module(context->graph.function())));
   TRY(context->dump("candidates", candidates));
   return context;
 }
 
 CompileContext::CompileContext(const Model& model, const ProgramOptions& program_options,
-                               const Candidates& candidates, Progress* watcher,
-                               CompileOptions compile_options, std::unique_ptr<CostDatabase> opened,
-                               std::vector<std::string> worker, DumpFolder dumps)
+                               const Candidates& candidates, Progress* watcher, Opened opened)
     : options(program_options),
       progress(watcher),
       graph(*candidates.graph),
       light(measures_nothing(candidates, options)),
-      compile(std::move(compile_options)),
-      database(std::move(opened)),
+      compile(std::move(opened.compile)),
+      database(std::move(opened.database)),
       cache(cache_state(graph.function(), compile.threads)),
-      costs(*database,
-            cost_options(options, compile, candidates.specs, cache, light, std::move(worker))),
+      costs(*database, cost_options(options, compile, candidates.specs, cache, light,
+                                    std::move(opened.worker))),
       reference(graph.function(), reference_options(options)),
       checks(reference, *database,
-             CheckedModel{sha256_hex(canonical_text(graph.function())), costs.program_context(),
-                          graph.function(), names_of(model.outputs())}),
+             CheckedModel{sha256_hex(canonical_text(graph.function())),
+                          costs.store().program_context(), graph.function(),
+                          names_of(model.outputs())}),
       choosing(choose_options(model)),
-      dumps_(std::move(dumps)) {
+      dumps_(std::move(opened.dumps)) {
   gate.allow(seconds_for_quiet(options.effort));
-  if (options.cost_model != nullptr) given.emplace(*options.cost_model, costs);
   lowering_.compile = compile;
   lowering_.input_names = names_of(model.inputs());
   lowering_.output_names = names_of(model.outputs());
@@ -151,7 +149,8 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
   result.source_key = sha256_hex(canonical_text(model.impl().module.main()));
   result.model_key = sha256_hex(canonical_text(graph.function()));
   // What programs took says nothing of predictions that rest on other costs.
-  result.context = costs.program_context() + (options.cost_model ? "\ncosts of the user's" : "");
+  result.context =
+      costs.store().program_context() + (options.cost_model ? "\ncosts of the user's" : "");
   result.constant_bytes = constant_bytes(graph.function());
   result.max_error = options.max_error;
   const DeclaredDevices devices = parse_devices_flag(options.devices).value();  // checked before
@@ -175,13 +174,7 @@ ChooseContext CompileContext::choosing_among(const std::vector<CostedCandidate>&
 
 Result<ConversionRow> CompileContext::conversion(const TensorType& type, const Encoding& from,
                                                  const Encoding& to) {
-  return light ? costs.tried_conversion(type, from, to)
-               : estimator().conversion_cost(type, from, to);
-}
-
-CostEstimator& CompileContext::estimator() {
-  if (given) return *given;
-  return costs;
+  return light ? costs.tried_conversion(type, from, to) : costs.conversion_cost(type, from, to);
 }
 
 Status CompileContext::dump_module(const std::string& stage, const Module& module) {

@@ -16,7 +16,7 @@
 #include "choose/choose_cover.h"
 #include "compiler/compile.h"
 #include "compiler/stage_dump.h"
-#include "cost/given_costs.h"
+#include "cost/measured_costs.h"
 
 namespace collage {
 
@@ -44,8 +44,6 @@ class CompileContext {
                                   const std::vector<CostedCandidate>& candidates);
   // For a choice among covers of these candidates, which must outlive it.
   ChooseContext choosing_among(const std::vector<CostedCandidate>& candidates);
-  // Whom to ask for costs.
-  CostEstimator& estimator();
   // The cheapest backend for a conversion, and what it costs.
   Result<ConversionRow> conversion(const TensorType& type, const Encoding& from,
                                    const Encoding& to);
@@ -71,8 +69,7 @@ class CompileContext {
   const std::unique_ptr<CostDatabase> database;
   const CacheState cache;  // in which kernels are timed
   MeasuredCosts costs;
-  std::optional<GivenCosts> given;  // by the user, before them
-  NoiseGate gate;                   // of what this process times
+  NoiseGate gate;  // of what this process times
   ReferenceCheck reference;
   CoverChecks checks;
   const ChooseOptions choosing;
@@ -81,9 +78,14 @@ class CompileContext {
   const Stopwatch whole;
 
  private:
+  struct Opened {
+    CompileOptions compile;
+    std::unique_ptr<CostDatabase> database;
+    std::vector<std::string> worker;
+    DumpFolder dumps;
+  };
   CompileContext(const Model& model, const ProgramOptions& options, const Candidates& candidates,
-                 Progress* progress, CompileOptions compile, std::unique_ptr<CostDatabase> database,
-                 std::vector<std::string> worker, DumpFolder dumps);
+                 Progress* progress, Opened opened);
   Status write_dump(const std::string& name, const std::string& text);
   ChooseOptions choose_options(const Model& model);
 

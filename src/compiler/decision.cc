@@ -14,7 +14,6 @@
 #include "choose/precision.h"
 #include "choose/remeasure.h"
 #include "choose/schedule_tuning.h"
-#include "cost/known_costs.h"
 #include "ir/text_printer.h"
 #include "tensor_program/external_call.h"
 
@@ -32,7 +31,7 @@ struct Searched {
 DemandedCosts demanded_costs(CostEstimator& estimator,
                              const std::vector<CostedCandidate>& candidates,
                              const VariantDemands& demands, CompileContext& context) {
-  return {estimator, demands, candidates, context.costs.seconds_per_measurement(),
+  return {estimator, demands, candidates, context.costs.store().seconds_per_measurement(),
           context.progress};
 }
 
@@ -82,10 +81,9 @@ Result<CoverSearch> covers_by(ModelCosts& costs, CostEstimator& estimator,
 Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
                              const Candidates& candidates, CompileContext& context) {
   double asking = 0;
-  CoverSearch found =
-      TRY(covers_by(costs, context.estimator(), demands, candidates, context, asking));
-  if (!context.costs.is_frozen() && !context.given) {
-    KnownCosts frozen(context.costs, Missing::kRefuse);
+  CoverSearch found = TRY(covers_by(costs, context.costs, demands, candidates, context, asking));
+  if (!context.costs.is_frozen() && context.options.cost_model == nullptr) {
+    MeasuredCosts frozen(context.costs, Missing::kRefuse);
     CoverSearch again = TRY(covers_by(costs, frozen, demands, candidates, context, asking));
     again.counts += found.counts;
     again.search_seconds += found.search_seconds;
@@ -104,7 +102,7 @@ Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
 Result<bool> all_is_known(const ModelCosts& costs, const Candidates& candidates,
                           CompileContext& context) {
   if (!costs.missing.ok()) return false;
-  KnownCosts known(context.costs, Missing::kEstimate);
+  MeasuredCosts known(context.costs, Missing::kEstimate);
   const Result<CoverSearch> found = find_compatible_covers(
       *candidates.graph, costs.candidates, known, candidates.specs, candidates.compatible);
   // What nobody measured is in no cover, a variant that is stated, say: there may be none.
@@ -119,11 +117,11 @@ Result<std::optional<Searched>> search_by_cost(const Candidates& candidates,
                                                CompileContext& context) {
   const VariantDemands demands = demands_of(context.options);
   ModelCosts costs = TRY(find_costs(candidates, demands, context.costs, context.progress));
-  if (context.given) {
+  if (context.options.cost_model != nullptr) {
     auto is_costed = [](const CostedCandidate& candidate) { return candidate.costs != nullptr; };
     change_costs(costs.candidates, costs.candidates, is_costed,
                  [&](const CostedCandidate& candidate, TargetCosts& known) {
-                   context.given->apply(candidate.function, known);
+                   context.costs.apply_given(candidate.function, known);
                  });
   }
   context.end_phase("costs");
@@ -165,7 +163,7 @@ Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidate
 Result<CoverChoice> choose(const std::vector<NamedCover>& covers,
                            const std::vector<CostedCandidate>& candidates,
                            CompileContext& context) {
-  context.gate.know(context.costs.usual());
+  context.gate.know(context.costs.store().usual());
   return choose_cover(covers, candidates, context.choosing_among(candidates));
 }
 
@@ -282,7 +280,7 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
   leave_out(found.candidates, decision.demands);
   context.end_phase("lowered costs");
   DemandedCosts demanded =
-      demanded_costs(context.estimator(), found.candidates, decision.demands, context);
+      demanded_costs(context.costs, found.candidates, decision.demands, context);
   const auto find = [&](const std::vector<CostedCandidate>& costed, double max_error,
                         WantedCovers wanted) {
     return find_compatible_covers(context.graph, costed, demanded, candidates.specs,

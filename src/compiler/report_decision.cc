@@ -66,9 +66,9 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
     reported.cost = TRY(context.conversion(reported.type, reported.from, reported.to)).cost;
   report_single_backends(*candidates.graph, found.candidates, found.covers, report);
   report.partitioned = TRY(partitioned_by(decision.cover(), found.candidates, candidates));
-  report.estimates = context.costs.counts();
-  report.usual_cores = context.costs.usual();
-  if (const double memory = context.costs.usual().memory; memory > 0)
+  report.estimates = context.costs.store().counts;
+  report.usual_cores = context.costs.store().usual();
+  if (const double memory = context.costs.store().usual().memory; memory > 0)
     report.memory_bytes_per_second = 1 / memory;
   return report;
 }

@@ -8,7 +8,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr JsonFields::Range kRowSeconds{0, 3e7};  // a year
 constexpr JsonFields::Range kRatio{1e-3, 1e3};
 constexpr JsonFields::Range kError{0, kMostError};  // as a part of the largest value
 constexpr int64_t kMostSwitches = 1'000'000;
@@ -80,9 +79,9 @@ Result<CoverRow> cover_row_from_json(const json& j) {
   CoverRow row;
   row.source = TRY(fields.text("source"));
   const JsonFields parts(*TRY(fields.object("parts")));
-  row.kernel_seconds = TRY(parts.number("seconds", kRowSeconds));
+  row.kernel_seconds = TRY(parts.number("seconds", kSeconds));
   row.switches = static_cast<size_t>(TRY(parts.integer("switches", 0, kMostSwitches)));
-  row.predicted = TRY(fields.number("predicted", kRowSeconds, 0.0));
+  row.predicted = TRY(fields.number("predicted", kSeconds, 0.0));
   const Cost cost = TRY(cost_from_json(*TRY(fields.object("cost"))));
   if (measured(cost) == nullptr || measured(cost)->median <= 0)
     return internal_error("'cost' is no time");

@@ -1,56 +1,106 @@
-// MeasuredCosts without timing: variants are tried until one computes right.
+// MeasuredCosts without timing: which variants there are, and which of them compute right.
 #include <algorithm>
-#include <functional>
-#include <future>
-#include <mutex>
 #include <set>
-#include <system_error>
 
-#include "base/interrupt.h"
+#include "backend/offer.h"
+#include "base/log.h"
+#include "base/no_exceptions.h"
 #include "cost/measured_costs.h"
 #include "ir/text_printer.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {
 
+Result<TargetCosts> MeasuredCosts::listed_here(const Function& function, const CostKey& key) const {
+  const Backend* backend = find_backend(key.target.kind);
+  if (backend == nullptr) return internal_error("no backend {}", key.target.kind);
+  CompileOptions options = options_.compile;
+  options.rounding = key.rounding;
+  Result<std::vector<Variant>> variants =
+      without_exceptions([&] { return variants_to_cost(*backend, function, key.target, options); });
+  TargetCosts entry;
+  entry.target = key.target.to_string();
+  if (!variants) {
+    entry.refusal = variants.status().to_string();
+  } else if (variants->empty()) {
+    entry.refusal = "no variants";
+  } else {
+    for (Variant& variant : *variants) entry.variants.push_back({std::move(variant), Unknown{}});
+  }
+  if (!entry.refusal.empty()) log::info("{}: {}", entry.target, entry.refusal);
+  return entry;
+}
+
+Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
+    const std::vector<FunctionQuestion>& questions) {
+  std::vector<std::vector<TargetCosts>> result;
+  for (const auto& [function, targets] : questions) {
+    const std::string text = canonical_text(function);
+    std::vector<TargetCosts>& entries = result.emplace_back();
+    for (const Target& target : targets) {
+      entries.push_back(TRY(offer(function, {text, target})));
+      store_->bounds.learn(function, text, entries.back());
+    }
+    // Of what has variants that nobody measured there will be another answer.
+    for (const TargetCosts& entry : entries) {
+      const bool complete = std::none_of(
+          entry.variants.begin(), entry.variants.end(),
+          [](const MeasuredVariant& row) { return std::holds_alternative<Unknown>(row.cost); });
+      store_->counts.cached += complete && !entry.variants.empty();
+      if (complete) store_->counts.add_invalid(entry);
+    }
+  }
+  return result;
+}
+
+Result<TargetCosts> MeasuredCosts::offer(const Function& function, const CostKey& key) {
+  if (tensor_program::is_local(function)) return listed_here(function, key);
+  if (std::optional<TargetCosts> known = store_->find_offer(key, &function))
+    return std::move(*known);
+  if (is_frozen()) return frozen_miss(key.text, key.target);
+  Measurer::Answer listed =
+      TRY(measurer_->ask(measurer_->task_of(ListRequest{{key.text}}, {key.target.to_string()})));
+  if (!listed) return not_measured(function, key);
+  store_->put("trial", key, listed->at(0));
+  return std::move(listed->at(0));
+}
+
 Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, const Target& target,
                                                   const Variant* wanted) {
+  const CostKey key{canonical_text(function), target};
   if (tensor_program::is_local(function)) {
     // As with the host, whose kernels are not tried either: whole programs are verified.
-    TargetCosts entry = TRY(listed_here(function, target, RoundingLimit::kDefault));
+    TargetCosts entry = TRY(listed_here(function, key));
     for (MeasuredVariant& row : entry.variants) row.tried = true;
     return entry;
   }
-  std::string text = canonical_text(function);
-  if (std::optional<TargetCosts> known =
-          find_function(text, target, true, RoundingLimit::kDefault, &function)) {
-    ++counts_.cached;
-    count_invalid(*known);
+  if (std::optional<TargetCosts> known = store_->find_measured(key, &function, true)) {
+    ++store_->counts.cached;
+    store_->counts.add_invalid(*known);
     return std::move(*known);
   }
   auto is_wanted = [&](const MeasuredVariant& row) { return row.variant == *wanted; };
-  std::optional<TargetCosts> known =
-      find_costs("trial", text, target, RoundingLimit::kDefault, &function);
+  std::optional<TargetCosts> known = store_->find("trial", key, &function);
   if (known && (wanted == nullptr ||
                 std::any_of(known->variants.begin(), known->variants.end(), [&](const auto& row) {
                   return is_wanted(row) &&
                          (row.tried || !std::holds_alternative<Unknown>(row.cost));
                 }))) {
-    ++counts_.cached;
+    ++store_->counts.cached;
     return std::move(*known);
   }
-  TryFirstRequest request{{text}};
+  TryFirstRequest request{{key.text}};
   if (wanted != nullptr && known) {
     request.named[target.to_string()] = {*wanted};
     request.only_named = true;
   }
-  MeasureTask task = task_of(std::move(request), {target.to_string()});
+  MeasureTask task = measurer_->task_of(std::move(request), {target.to_string()});
   if (wanted != nullptr && !known)
     task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
-  std::optional<std::vector<TargetCosts>> answer = TRY(ask(std::move(task), text));
-  if (!answer) return not_measured(function, target);
+  Measurer::Answer answer = TRY(measurer_->ask(std::move(task)));
+  if (!answer) return not_measured(function, key);
   TargetCosts entry = std::move(answer->at(0));
-  ++counts_.tried;
+  ++store_->counts.tried;
   // Of the others it says nothing new.
   if (known && entry.refusal.empty()) {
     for (MeasuredVariant& row : entry.variants) {
@@ -64,8 +114,8 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
     }
     entry = std::move(*known);
   }
-  count_invalid(entry);
-  put_costs("trial", text, target, RoundingLimit::kDefault, entry);
+  store_->counts.add_invalid(entry);
+  store_->put("trial", key, entry);
   // One that the target does not list was not tried.
   const bool unlisted = wanted != nullptr && !known && entry.refusal.empty() &&
                         std::none_of(entry.variants.begin(), entry.variants.end(), is_wanted);
@@ -74,59 +124,59 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
 
 void MeasuredCosts::try_ahead(const std::vector<Trial>& trials,
                               const std::function<void(size_t)>& done) {
-  struct Pending {
-    std::string text;
-    const Trial* trial;
-    MeasureTask task;
-  };
-  std::vector<Pending> pending;
+  std::vector<CostKey> keys;
+  std::vector<MeasureTask> tasks;
   std::set<std::string> seen;
-  for (const Trial& trial : trials) {
-    if (tensor_program::is_local(trial.function)) continue;
-    std::string text = canonical_text(trial.function);
-    if (!seen.insert(trial.target.to_string() + text).second) continue;
-    if (find_function(text, trial.target, true, RoundingLimit::kDefault) ||
-        find_costs("trial", text, trial.target, RoundingLimit::kDefault))
+  for (const auto& [function, target] : trials) {
+    if (tensor_program::is_local(function)) continue;
+    CostKey key{canonical_text(function), target};
+    const std::string name = target.to_string();
+    if (!seen.insert(name + key.text).second || store_->find_measured(key, nullptr, true) ||
+        store_->find("trial", key))
       continue;
-    MeasureTask task = task_of(TryFirstRequest{{text}}, {trial.target.to_string()});
-    add_quarantine(task, text);
-    pending.push_back({std::move(text), &trial, std::move(task)});
+    tasks.push_back(measurer_->task_of(TryFirstRequest{{key.text}}, {name}));
+    keys.push_back(std::move(key));
   }
-  const size_t workers =
-      std::min(static_cast<size_t>(std::max(1, options_.compile.threads)), pending.size());
-  if (workers < 2) return;  // tried_function does as well
-  std::mutex mutex;         // of the database, and of what follows
-  size_t next = 0, ended = 0;
-  const auto work = [&](Worker& worker, bool tells) {
-    std::unique_lock<std::mutex> lock(mutex);
-    while (next < pending.size() && !interrupted()) {
-      Pending& one = pending[next++];
-      lock.unlock();
-      Result<std::vector<TargetCosts>> answer =
-          worker.measure(std::move(one.task), [&](const std::string& subject, const Invalid& how) {
-            const std::lock_guard<std::mutex> held(mutex);
-            put_in_quarantine(one.text, subject, how);
-          });
-      if (tells) done(ended);
-      lock.lock();
-      ++ended;
-      if (!answer.ok()) continue;
-      ++counts_.tried;
-      put_costs("trial", one.text, one.trial->target, RoundingLimit::kDefault, answer->at(0));
-    }
+  const auto keep = [&](size_t task, TargetCosts answer) {
+    ++store_->counts.tried;
+    store_->put("trial", keys[task], answer);
   };
-  std::vector<std::unique_ptr<Worker>> others;
-  std::vector<std::future<void>> running;
-  for (size_t i = 1; i < workers; ++i) {
-    others.push_back(std::make_unique<Worker>(options_.worker_command, options_.limits));
-    try {
-      running.push_back(std::async(std::launch::async, work, std::ref(*others.back()), false));
-    } catch (const std::system_error&) {  // no thread to be had: those that there are do it
-      break;
-    }
+  measurer_->ask_beside(std::move(tasks), keep, done);
+}
+
+std::optional<ConversionRow> MeasuredCosts::known_or_tried_conversion(const TensorType& type,
+                                                                      const Encoding& from,
+                                                                      const Encoding& to) {
+  const std::string text = CostKeys::conversion_text(type, from, to);
+  std::optional<ConversionRow> known = store_->find_conversion("conversion", text);
+  return known ? known : store_->find_conversion("trial", text);
+}
+
+Result<ConversionRow> MeasuredCosts::tried_conversion(const TensorType& type, const Encoding& from,
+                                                      const Encoding& to) {
+  if (std::optional<ConversionRow> known = known_or_tried_conversion(type, from, to)) {
+    ++store_->counts.cached;
+    return *known;
   }
-  work(worker_, true);
-  for (std::future<void>& one : running) one.wait();
+  return ask_for_conversion("trial", type, from, to);
+}
+
+size_t MeasuredCosts::count_unknown(const std::string& text, const std::vector<Target>& targets,
+                                    RoundingLimit rounding) {
+  return static_cast<size_t>(
+      std::count_if(targets.begin(), targets.end(), [&](const Target& target) {
+        return !store_->find_measured({text, target, rounding});
+      }));
+}
+
+bool MeasuredCosts::is_known(const Function& function, const Target& target) {
+  return tensor_program::is_local(function) ||
+         count_unknown(canonical_text(function), {target}) == 0;
+}
+
+bool MeasuredCosts::is_offer_known(const Function& function, const std::string& text,
+                                   const Target& target) {
+  return tensor_program::is_local(function) || store_->find_offer({text, target}).has_value();
 }
 
 }  // namespace collage

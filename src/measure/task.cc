@@ -13,8 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-constexpr JsonFields::Range kSeconds{0, 3e7};  // a year
-constexpr JsonFields::Range kPart{0, 1e30};    // of another number
+constexpr JsonFields::Range kPart{0, 1e30};  // of another number
 
 constexpr std::array<std::pair<WorkerFailure, const char*>, 4> kFailures = {
     {{WorkerFailure::kCrash, "crash"},

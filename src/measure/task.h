@@ -112,8 +112,9 @@ struct MeasureTask {
   }
 };
 
-// The text may come from another build or a damaged file: nothing throws, and an invalid value (a
-// time that is negative or longer than a year) is an error.
+// The text may come from another build or a damaged file: nothing throws, and an invalid value is
+// an error, as is a time that is negative or longer than a year.
+inline constexpr JsonFields::Range kSeconds{0, 3e7};
 nlohmann::json to_json(const Variant& variant);
 Result<Variant> variant_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Cost& cost);

@@ -309,7 +309,7 @@ TEST_F(Faults, ABlockOfAnotherMomentCorrectsADisturbedOne) {
   const MeasuredVariant first = good(answer->at(0));
 
   // What one process measured no other measures again.
-  EXPECT_FALSE(known.add_block(function, target, first.variant).value().has_value());
+  EXPECT_FALSE(known.add_blocks({{function, target, first.variant}}).value()[0].has_value());
 
   // As if a neighbour had taken the machine meanwhile.
   std::string context, key, text;
@@ -327,7 +327,8 @@ TEST_F(Faults, ABlockOfAnotherMomentCorrectsADisturbedOne) {
       variant["cost"][name] = 1e3 * variant["cost"][name].get<double>();
   }
   database->put("function", key, text, row.dump(), context);
-  const std::optional<Cost> again = asked.add_block(function, target, first.variant).value();
+  const std::optional<Cost> again =
+      asked.add_blocks({{function, target, first.variant}}).value()[0];
   ASSERT_TRUE(again.has_value());
   ASSERT_NE(measured(*again), nullptr);
   EXPECT_LT(measured(*again)->median, 100 * measured(first.cost)->median);
@@ -359,7 +360,7 @@ TEST_F(Faults, OfOneFunctionLeaveTheOthersThatAreTimedWithIt) {
     EXPECT_NE(measured(cost(0, 1)), nullptr) << fault;
     EXPECT_NE(measured(cost(1, 0)), nullptr) << fault;
     EXPECT_NE(measured(cost(1, 1)), nullptr) << fault;
-    EXPECT_EQ(asked.counts().crashed, std::string(fault) != "none") << fault;
+    EXPECT_EQ(asked.store().counts.crashed, std::string(fault) != "none") << fault;
   }
 }
 

@@ -57,8 +57,8 @@ TEST_P(MeasuredOptimalCover, EqualsTheIntegerProgram) {
       "%s: %zu candidates, %zu measured now; search %.6f ms, gap %.3g%%, %s, %zu branches, %.0f "
       "ms; "
       "program %.6f ms, %zu variables, %zu rows, %zu rounds, %.0f ms\n",
-      GetParam(), candidates->size(), static_cast<size_t>(costs.counts().measured), 1e3 * cost,
-      100 * (cost / found->lower_bound - 1), found->exact ? "exact" : "not exact",
+      GetParam(), candidates->size(), static_cast<size_t>(costs.store().counts.measured),
+      1e3 * cost, 100 * (cost / found->lower_bound - 1), found->exact ? "exact" : "not exact",
       found->counts.branches, 1e3 * found->seconds, 1e3 * optimum->seconds, optimum->variables,
       optimum->rows, optimum->rounds, 1e3 * optimum->solving_seconds);
   EXPECT_TRUE(found->exact);

@@ -60,8 +60,8 @@ void look_up(CostDatabase& database, const std::vector<CostRow>& rows) {
     options.cache = cache;
     options.frozen = true;
     MeasuredCosts costs(database, options);
-    (void)costs.seconds_per_measurement();
-    (void)known_in_situ_ratio(database, "", costs.program_context());
+    (void)costs.store().seconds_per_measurement();
+    (void)known_in_situ_ratio(database, "", costs.store().program_context());
     for (const CostRow& row : rows) {
       if (row.kind != "function" && row.kind != "trial") continue;
       const Result<Function> function = parse_function(row.text);

@@ -1,0 +1,201 @@
+#include "cost/cost_store.h"
+
+#include <algorithm>
+
+#include "measure/fault.h"
+
+namespace collage {
+
+using nlohmann::json;
+
+namespace {
+
+// Whether what was measured can be what this function's kernels are: a row may hold anything.
+Status check_fit(const TargetCosts& costs, const Function& function) {
+  std::vector<TensorType> inputs;
+  for (const Expr& param : function->params) inputs.push_back(param->tensor_type());
+  const std::vector<TensorType> outputs = function->result_type().leaves();
+  for (const MeasuredVariant& row : costs.variants)
+    if (!std::holds_alternative<Invalid>(row.cost))
+      TRY(check_fit(row.variant, inputs, outputs).with_context(row.variant.name));
+  return {};
+}
+
+Result<TargetCosts> decoded(const json& value, const Target& target, const Function* function) {
+  TargetCosts costs = TRY(target_costs_from_json(value));
+  if (costs.target != target.to_string())
+    return internal_error("it is of the target '{}', not '{}'", costs.target, target.to_string());
+  if (function != nullptr) TRY(check_fit(costs, *function));
+  return costs;
+}
+
+}  // namespace
+
+void CostCounts::add_invalid(const TargetCosts& costs) {
+  const auto count = [&](WorkerFailure failure) {
+    crashed += failure == WorkerFailure::kCrash;
+    silent += failure == WorkerFailure::kTimeout;
+    out_of_memory += failure == WorkerFailure::kMemory;
+    lacking += failure == WorkerFailure::kMachine;
+  };
+  count(costs.failure);
+  for (const MeasuredVariant& row : costs.variants) {
+    const auto* variant = std::get_if<Invalid>(&row.cost);
+    if (variant == nullptr) continue;
+    ++invalid;
+    count(variant->failure);
+  }
+}
+
+CostStore::CostStore(CostDatabase& database, CostOptions options)
+    : bounds(options.compile.threads),
+      database_(database),
+      options_(std::move(options)),
+      keys_(options_.compile.threads, options_.cache) {
+  database_.believe_foreign(options_.frozen);
+  for (const CoreFact& fact : kCoreFacts)
+    usual_.*fact.value =
+        find_value(database_, "machine", CostDatabase::key_of(fact.name, keys_.processor()),
+                   [&](const json& value) { return core_fact_from_json(fact, value); })
+            .value_or(0);
+}
+
+void CostStore::learn_usual(const Conditions& conditions) {
+  constexpr double kNews = 0.98;
+  for (const CoreFact& fact : kCoreFacts) {
+    const double seen = conditions.usual.*fact.value;
+    double& known = usual_.*fact.value;
+    if (seen < fact.range.low || (known != 0 && seen > kNews * known)) continue;
+    known = seen;
+    database_.put("machine", CostDatabase::key_of(fact.name, keys_.processor()), fact.name,
+                  json_text(to_json(fact, seen)), keys_.processor());
+  }
+}
+
+double CostStore::seconds_per_measurement() {
+  constexpr double kGuess = 0.4;
+  return database_
+      .average("function", "$.seconds", "$.effort", std::string(effort_name(options_.effort)))
+      .value_or(kGuess);
+}
+
+bool CostStore::may_end(const Invalid& invalid) const {
+  return invalid.failure == WorkerFailure::kTimeout &&
+         invalid.waited < options_.limits.silence_seconds;
+}
+
+std::optional<TargetCosts> CostStore::find(const std::string& kind, const CostKey& key,
+                                           const Function* function) {
+  const auto decode = [&](const json& value) { return decoded(value, key.target, function); };
+  std::optional<TargetCosts> known =
+      find_value(database_, kind, CostDatabase::key_of(key.text, context_of(key)), decode);
+  if (known && std::any_of(known->variants.begin(), known->variants.end(), [&](const auto& row) {
+        const auto* invalid = std::get_if<Invalid>(&row.cost);
+        return invalid != nullptr && may_end(*invalid);
+      }))
+    return std::nullopt;
+  return known;
+}
+
+std::optional<TargetCosts> CostStore::find_measured(const CostKey& key, const Function* function,
+                                                    bool any_care) {
+  std::optional<TargetCosts> known = find("function", key, function);
+  if (!known || any_care || options_.frozen) return known;
+  // Care is for what was timed.
+  const bool timed = std::any_of(known->variants.begin(), known->variants.end(),
+                                 [](const MeasuredVariant& v) { return measured(v.cost); });
+  const bool careless =
+      known->effort < options_.effort ||
+      (options_.effort == Effort::kMax && known->conditions.disturbed && !measured_now(key));
+  return timed && careless ? std::nullopt : std::move(known);
+}
+
+std::optional<TargetCosts> CostStore::find_hints(const CostKey& key, const Function* function) {
+  const std::string id = CostDatabase::key_of(key.text, context_of(key));
+  for (const char* kind : {"function", "trial"}) {
+    const std::optional<std::string> value = database_.find_foreign(kind, id);
+    if (!value) continue;
+    Result<TargetCosts> hints = decoded(parse_json(*value), key.target, function);
+    if (!hints) {
+      database_.warn_of_row(kind, id, hints.status());
+      continue;
+    }
+    for (MeasuredVariant& row : hints->variants) {
+      const Measured* figure = measured(row.cost);
+      if (figure == nullptr) continue;
+      row.elsewhere = figure->seconds();
+      row.cost = Unknown{};
+    }
+    return std::move(hints).value();
+  }
+  return std::nullopt;
+}
+
+std::optional<TargetCosts> CostStore::find_offer(const CostKey& key, const Function* function) {
+  std::optional<TargetCosts> known = find_measured(key, function);
+  if (known) return known;
+  known = find("trial", key, function);
+  if (!known) known = find_hints(key, function);
+  if (known)
+    for (MeasuredVariant& row : known->variants) row.tried = false;  // its cost is wanted
+  return known;
+}
+
+void CostStore::put(const std::string& kind, const CostKey& key, const TargetCosts& costs) {
+  const std::string context = context_of(key), id = CostDatabase::key_of(key.text, context),
+                    value = json_text(to_json(costs));
+  if (lacks_resources(costs)) return database_.remember(kind, id, value);
+  database_.put(kind, id, key.text, value, context);
+}
+
+void CostStore::put_measured(const CostKey& key, const Function& function,
+                             const TargetCosts& costs) {
+  put("function", key, costs);
+  bounds.learn(function, key.text, costs);
+}
+
+std::optional<ConversionRow> CostStore::find_conversion(const std::string& kind,
+                                                        const std::string& text) {
+  const auto decode = [](const json& value) -> Result<ConversionRow> {
+    ConversionRow known = TRY(conversion_row_from_json(value));
+    if (known.backend.empty() ? !std::holds_alternative<Invalid>(known.cost)
+                              : find_backend(known.backend) == nullptr)
+      return internal_error("there is no backend '{}'", known.backend);
+    return known;
+  };
+  return find_value(database_, kind,
+                    CostDatabase::key_of(text, keys_.conversion_context(options_.converters)),
+                    decode);
+}
+
+void CostStore::put_conversion(const std::string& kind, const std::string& text,
+                               const ConversionRow& row, const std::vector<TargetCosts>& answers) {
+  const std::string context = keys_.conversion_context(options_.converters),
+                    id = CostDatabase::key_of(text, context), value = json_text(to_json(row));
+  if (std::any_of(answers.begin(), answers.end(), lacks_resources))
+    return database_.remember(kind, id, value);
+  database_.put(kind, id, text, value, context);
+}
+
+void CostStore::skip_quarantined(MeasureTask& task, const std::string& text) {
+  for (const std::string& target : task.targets) {
+    const std::string id = CostDatabase::key_of(text, CostKeys::quarantine_context(target));
+    if (auto known = find_value(database_, "quarantine", id, quarantine_from_json)) {
+      std::erase_if(*known, [&](const auto& entry) { return may_end(entry.second); });
+      task.skip.merge(*known);
+    }
+  }
+}
+
+void CostStore::put_in_quarantine(const std::string& text, const std::string& subject,
+                                  const Invalid& how) {
+  if (is_of_machine(how.failure)) return;
+  const std::string context = CostKeys::quarantine_context(subject.substr(0, subject.find('|'))),
+                    id = CostDatabase::key_of(text, context);
+  Quarantine known =
+      find_value(database_, "quarantine", id, quarantine_from_json).value_or(Quarantine());
+  known[subject] = how;
+  database_.put("quarantine", id, text, json_text(to_json(known)), context);
+}
+
+}  // namespace collage

@@ -1,0 +1,43 @@
+// Measurer: asks worker processes (measure/worker.h). It excludes subjects that killed a worker
+// before, and records at once what kills one now. It keeps no answers.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "cost/cost_store.h"
+
+namespace collage {
+
+class Measurer {
+ public:
+  // The store must outlive it.
+  Measurer(CostStore& store, CostOptions options);
+
+  MeasureTask task_of(Request request, std::vector<std::string> targets) const;
+  // One entry a target. If the task failed, every target refuses with its reason. None after an
+  // interrupt (base/interrupt.h).
+  using Answer = std::optional<std::vector<TargetCosts>>;
+  // kUnavailable: no worker can be started.
+  Result<Answer> ask(MeasureTask task);
+  // Times functions together, as many at once as fit the memory; each task has a TimeRequest.
+  Result<std::vector<Answer>> ask_together(std::vector<MeasureTask> tasks);
+  // Asks as many workers as the program has threads; does nothing for one. Calls `answered` for
+  // each task that did not fail, one at a time, and `done` with the number of finished tasks on the
+  // calling thread.
+  void ask_beside(std::vector<MeasureTask> tasks,
+                  const std::function<void(size_t task, TargetCosts answer)>& answered,
+                  const std::function<void(size_t)>& done);
+
+ private:
+  Result<std::vector<TargetCosts>> run(MeasureTask task);
+  Worker::Answers run_together(std::vector<MeasureTask> tasks);
+  static Result<Answer> settled(const MeasureTask& task, Result<std::vector<TargetCosts>> answer);
+
+  CostStore& store_;
+  const CostOptions options_;
+  Worker worker_;
+};
+
+}  // namespace collage
