@@ -12,7 +12,7 @@
 // result.h for the codes).
 #pragma once
 
-#include <collage/context.h>
+#include <collage/program.h>
 #include <collage/result.h>
 #include <collage/tensor.h>
 
@@ -41,8 +41,7 @@ struct LoadOptions {
 
 namespace internal {
 struct ModelImpl;
-struct ProgramImpl;
-}  // namespace internal
+}
 
 // An imported model, simplified and typed. Copies share it. A model of float16 or bfloat16 takes
 // and gives tensors of these types and is computed in float32 in between. collage/module.h reads,
@@ -146,49 +145,6 @@ struct ProgramOptions {
   std::filesystem::path worker;
   // Keeps what Program::module returns: the model's weights stay in memory as long as the program.
   bool keep_module = false;
-};
-
-// A compiled program. Movable. Any thread may run it; its runs are serialised (docs/threads.md).
-class Program {
- public:
-  // Partitions by measured cost: the first time on a machine this measures (minutes), afterwards
-  // costs come from the database. The model may be of any stage: kernels that are already
-  // partitioned are kept; a model that was not simplified is compiled as it stands. kUnavailable:
-  // this machine or build lacks a target; kUsage: a target is unknown.
-  static Result<Program> compile(const Model& model, const ProgramOptions& options = {});
-
-  const std::vector<TensorInfo>& inputs() const;
-  const std::vector<TensorInfo>& outputs() const;
-  // Takes inputs in the order of inputs(), with equal shapes and dtypes (kBadModel otherwise).
-  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // Writes into tensors of the caller, allocated with the shapes and dtypes of outputs().
-  // kBadModel: one overlaps an input or another output.
-  Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
-
-  // Returns the model as this program computes it: every kernel is a function that states its
-  // target and variant, encodings included (docs/partitioning.md). Compiling it gives the same
-  // program without searching or measuring. kUsage: compiled without keep_module.
-  Result<Model> module() const;
-
-  // Makes a context for another thread: contexts share code and weights, and run beside each other
-  // and beside the program's own runs. kUnsupported: one of its kernels cannot.
-  Result<Context> make_context() const;
-
-  // Writes an artifact (collage/artifact.h), with the model that it was compiled from.
-  // kUnsupported, naming the backend: one of its kernels cannot be saved. `signing_key`, if given:
-  // a private key of Ed25519 in PEM that signs the file (docs/security.md).
-  Status save(const Model& model, const std::filesystem::path& path,
-              const std::string& signing_key = "") const;
-
-  explicit Program(std::unique_ptr<internal::ProgramImpl> impl);
-  Program(Program&&) noexcept;
-  Program& operator=(Program&&) noexcept;
-  ~Program();
-  internal::ProgramImpl& impl() { return *impl_; }
-  const internal::ProgramImpl& impl() const { return *impl_; }
-
- private:
-  std::unique_ptr<internal::ProgramImpl> impl_;
 };
 
 }  // namespace collage

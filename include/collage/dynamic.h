@@ -3,7 +3,7 @@
 //
 //   collage::DynamicOptions options;
 //   options.buckets["past"] = {128, 512, 960};
-//   auto program = collage::DynamicProgram::load("decoder.onnx", options);
+//   auto program = collage::Program::compile("decoder.onnx", options);
 //   auto outputs = program->run({tokens, mask, past_keys, past_values});
 //
 // The program is compiled for the shapes that come, once for each (a specialisation), and keeps
@@ -61,65 +61,6 @@ struct DynamicOptions {
   // Operators by domain and name, "my.domain::Smooth". They stand before what Collage has of that
   // name.
   std::map<std::string, ForeignOperator> operators;
-};
-
-// A part of the model compiled for some shapes.
-struct SpecialisationInfo {
-  std::string part;          // "main", "main/1" after the first cut, "loop 'NAME'"
-  std::string shapes;        // of its inputs: "tokens (1, 64), mask (1, 64)"
-  bool interpreted = false;  // too little work to compile
-  bool quick = false;        // compiled with one target, without measuring: see `run`
-  size_t kernels = 0;
-  double compile_seconds = 0;
-  size_t runs = 0;
-};
-
-namespace internal {
-struct DynamicProgramImpl;
-}
-
-// Movable. Any thread may run it; its runs take turns.
-class DynamicProgram {
- public:
-  // Reads ONNX, or a file F.collage that `save` wrote of a model that runs in stages: its targets,
-  // accuracy, buckets, states and constants stand for those of `options`, and nothing that it holds
-  // is compiled again. Errors as Model::load's and Artifact::load's; what needs shapes shows only
-  // in `run`.
-  static Result<DynamicProgram> load(const std::filesystem::path& path,
-                                     const DynamicOptions& options = {});
-
-  const std::vector<DynamicTensorInfo>& inputs() const;  // without states
-  const std::vector<DynamicTensorInfo>& outputs() const;
-
-  // Inputs in the order of inputs(), of any shapes that fit the dimensions' names (kBadModel
-  // otherwise). The first run with new shapes compiles. Where the options' targets are measured,
-  // that takes minutes for the first shapes and those that buckets bound; others are compiled in
-  // seconds, by costs that are known or else with one target, without measuring.
-  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
-  // Compiles what these inputs need as the options ask, also where compile_on_demand is off or it
-  // was compiled in seconds before, and forgets the results.
-  Status prepare(const std::vector<Tensor>& inputs);
-  // The same for every combination of the buckets' sizes; kUsage where a dimension has none.
-  Status prepare_buckets();
-  // States become empty.
-  void reset();
-
-  std::vector<SpecialisationInfo> specialisations() const;
-  // What was compiled so far, in whole or not at all, as a file that DynamicArtifact loads
-  // (collage/dynamic_artifact.h); where the model runs in several stages, `load` does: the file
-  // holds the model too, since stages are imported for the values that come. kUsage: nothing was
-  // compiled; kUnsupported: a kernel cannot be saved, or such a model has more than 2 GB.
-  // `signing_key` as in Program::save.
-  Status save(const std::filesystem::path& path, const std::string& signing_key = "") const;
-
-  explicit DynamicProgram(std::unique_ptr<internal::DynamicProgramImpl> impl);
-  DynamicProgram(DynamicProgram&&) noexcept;
-  DynamicProgram& operator=(DynamicProgram&&) noexcept;
-  ~DynamicProgram();
-  internal::DynamicProgramImpl& impl() { return *impl_; }
-
- private:
-  std::unique_ptr<internal::DynamicProgramImpl> impl_;
 };
 
 }  // namespace collage

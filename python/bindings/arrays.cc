@@ -46,7 +46,8 @@ nb::dlpack::dtype dlpack_of(DType dtype) {
 }
 
 std::string described(const TensorInfo& info) {
-  return std::string(dtype_name(info.dtype)) + " " + shape_to_string(info.shape);
+  const std::string shape = info.dims.empty() ? " " + shape_to_string(info.shape) : "";
+  return std::string(dtype_name(info.dtype)) + shape;
 }
 
 // What is no array of numbers in CPU memory, and why where its dtype says: "ndarray of dtype >f4,
@@ -62,14 +63,6 @@ std::string described(nb::handle object) {
 }
 
 template <typename AnyArray>
-bool fits(const AnyArray& array, const TensorInfo& info, const std::optional<DType>& dtype) {
-  if (dtype != info.dtype || array.ndim() != info.shape.size()) return false;
-  for (size_t i = 0; i < array.ndim(); ++i)
-    if (static_cast<int64_t>(array.shape(i)) != info.shape[i]) return false;
-  return true;
-}
-
-template <typename AnyArray>
 Tensor view(nb::handle object, const TensorInfo& info, AnyArray& array, const char* role,
             bool may_copy) {
   if (!nb::try_cast<AnyArray>(object, array, may_copy)) {
@@ -81,16 +74,16 @@ Tensor view(nb::handle object, const TensorInfo& info, AnyArray& array, const ch
     throw nb::type_error(text.c_str());
   }
   const std::optional<DType> dtype = dtype_of(array.dtype());
-  if (!fits(array, info, dtype)) {
-    Shape shape(array.ndim());
-    for (size_t i = 0; i < array.ndim(); ++i) shape[i] = static_cast<int64_t>(array.shape(i));
+  Shape shape(array.ndim());
+  for (size_t i = 0; i < array.ndim(); ++i) shape[i] = static_cast<int64_t>(array.shape(i));
+  const bool is_open = !info.dims.empty() || !info.has_shape;  // the program says what fits
+  if (dtype != info.dtype || (!is_open && shape != info.shape))
     raise(Status(ErrorCode::kBadModel,
                  std::string(role) + " '" + info.name + "': expected " + described(info) +
                      ", got " +
                      (dtype ? std::string(dtype_name(*dtype)) : std::string("another dtype")) +
                      " " + shape_to_string(shape)));
-  }
-  return Tensor::borrow(info.dtype, info.shape,
+  return Tensor::borrow(info.dtype, std::move(shape),
                         const_cast<void*>(static_cast<const void*>(array.data())));
 }
 
@@ -106,13 +99,6 @@ void raise(const Status& status) {
 Tensor view_input(nb::handle object, const TensorInfo& info, Array& array) {
   return view(object, info, array, "input", true);
 }
-Tensor view_input(nb::handle object, const std::string& name, DType dtype, Array& array) {
-  TensorInfo info{name, {}, dtype};
-  if (nb::try_cast<Array>(object, array, true))
-    for (size_t i = 0; i < array.ndim(); ++i)
-      info.shape.push_back(static_cast<int64_t>(array.shape(i)));
-  return view_input(object, info, array);
-}
 Tensor copy_of(nb::handle object, const std::string& role) {
   Array array;
   const std::optional<DType> dtype =
@@ -122,7 +108,7 @@ Tensor copy_of(nb::handle object, const std::string& role) {
         role + ": expected an array in CPU memory of numbers or booleans, got " + described(object);
     throw nb::type_error(text.c_str());
   }
-  return view_input(object, role, *dtype, array).clone();
+  return view_input(object, TensorInfo{role, {}, *dtype, {}, false}, array).clone();
 }
 Tensor view_output(nb::handle object, const TensorInfo& info, WritableArray& array) {
   return view(object, info, array, "output", false);

@@ -36,10 +36,8 @@ using WritableArray = nb::ndarray<nb::c_contig, nb::device::cpu>;
 
 // A view of an array as an input: NumPy's, or whatever speaks DLPack. One that is not contiguous is
 // copied into `array`, which must outlive the tensor. TypeError: no such thing; collage.Error: its
-// shape or dtype is not the input's.
+// dtype is not the input's, or its shape where that is fixed.
 Tensor view_input(nb::handle object, const TensorInfo& info, Array& array);
-// The same of any shape; an input of that name and dtype.
-Tensor view_input(nb::handle object, const std::string& name, DType dtype, Array& array);
 // A copy of an array of any shape and of a dtype that Collage has.
 Tensor copy_of(nb::handle object, const std::string& role);
 // The same as an output, which must be contiguous and writable.

@@ -19,18 +19,17 @@ import os as _os
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _core, passes
-from ._core import Expression, ModuleFunction, SharedWeights, TensorInfo, __version__, empty
+from ._core import Expression, ModuleFunction, SharedWeights, Specialisation, TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
-from .dynamic import DynamicProgram, LoadedDynamicProgram, load_dynamic, load_dynamic_artifact
 from .functions import ArrayType, register_function
 from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
-__all__ = ["ArrayType", "DynamicProgram", "Error", "ErrorCode", "Expression", "LoadedDynamicProgram", "Model", "ModuleFunction", "Pipeline",
-           "Program", "Progress", "Report", "SharedWeights", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
-           "from_exported", "function", "item", "load", "load_dynamic", "load_dynamic_artifact", "load_plugin", "parameter", "parse", "passes",
-           "register_function", "tuple_of"]
+__all__ = ["ArrayType", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
+           "SharedWeights", "Specialisation", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
+           "from_exported", "function", "item", "load", "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function",
+           "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
@@ -82,15 +81,15 @@ class Report(dict):
 class Program:
     """A compiled program: `program(array, ...)` or `program.run({"name": array})`.
 
-    Any thread may run it. Runs of one that was compiled here take turns; of one that was loaded as many go on at once as it
-    has contexts. Arrays are NumPy's or any tensors in CPU memory that speak DLPack; results are torch tensors where the first
+    Any thread may run it. Runs of one that was compiled here, or that takes several shapes, take turns; of any other as many go
+    on at once as it has contexts. Arrays are NumPy's or any tensors in CPU memory that speak DLPack; results are torch tensors where the first
     input is one, else NumPy arrays. Nothing is copied but inputs whose memory is not aligned to 64 bytes or not contiguous
     (`collage.empty` makes NumPy arrays that are).
     """
 
-    def __init__(self, core: _core.Program, report_text: Callable[[], str]) -> None:
+    def __init__(self, core: _core.Program, report_text: Optional[Callable[[], str]] = None) -> None:
         self._core = core
-        self._report_text = report_text
+        self._report_text = report_text or core.report_text
         self.inputs: list[TensorInfo] = core.inputs
         self.outputs: list[TensorInfo] = core.outputs
         self._names = [info.name for info in self.inputs]
@@ -122,20 +121,38 @@ class Program:
     @property
     def module(self) -> Model:
         """The model as this program computes it, each kernel stated: compiled again it is the same, without searching or measuring."""
-        if not isinstance(self._core, _core.CompiledProgram):
-            raise Error(ErrorCode.USAGE, "the program was loaded from an artifact: its kernels are compiled")
         return Model(self._core.module())
 
     def save(self, path: Path, signing_key: str = "") -> None:
         """Writes it as an artifact (.collage), which `collage.load`, the command and libcollage_runtime run without compiling.
 
-        `signing_key`: a private key of Ed25519 in PEM that signs the file (docs/security.md).
+        Of `load_dynamic` what was compiled so far is written; where the model runs in stages, the file holds it too, and is for
+        `load_dynamic`. `signing_key`: a private key of Ed25519 in PEM that signs the file (docs/security.md).
         """
-        if not isinstance(self._core, _core.CompiledProgram):
-            raise Error(ErrorCode.USAGE, "the program was loaded from an artifact: copy that one")
         if not _os.fspath(path).endswith(".collage"):
             raise Error(ErrorCode.USAGE, f"{_os.fspath(path)}: an artifact's name ends in .collage")
         self._core.save(path, signing_key)
+
+    @property
+    def specialisations(self) -> list[Specialisation]:
+        """What it consists of; of `load_dynamic` what was compiled so far."""
+        return self._core.specialisations
+
+    def prepare(self, inputs: Mapping[str, Array]) -> None:
+        """Of `load_dynamic`: compiles what these inputs need, by measured cost where there are several targets, and forgets the results."""
+        self._core.prepare(self._in_order(inputs))
+
+    def prepare_buckets(self) -> None:
+        """Likewise for every combination of the buckets' sizes; every dimension must have some."""
+        self._core.prepare_buckets()
+
+    def reset(self) -> None:
+        """States become empty."""
+        self._core.reset()
+
+    def beside(self) -> Program:
+        """Of one that was loaded: another with the same weights and code, and with states of its own, that runs at the same time."""
+        return Program(self._core.beside(), self._report_text)
 
     def _repr_html_(self) -> str:
         return self.report._repr_html_()
@@ -193,8 +210,7 @@ class Model:
             database=database, config=config, worker=worker, frozen_costs=frozen_costs,
             strict_accuracy=strict_accuracy, always_measure=always_measure, max_error=max_error,
             shared_weights=shared_weights)
-        compiled = self._core.compile(options, check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard)
-        return Program(compiled, compiled.report_text)
+        return Program(self._core.compile(options, check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard))
 
     def text(self, *, values: bool = True, types: bool = False) -> str:
         """Relay text, which `collage.parse` reads. Without `values` constants of more than 64 elements are there by type alone."""
@@ -271,6 +287,36 @@ def load(
     return Model(_core.load(source, {name: list(shape) for name, shape in (shapes or {}).items()}, dict(dims or {}), simplify, list(data_roots)))
 
 
+def load_dynamic(
+    path: Path,
+    *,
+    compile_on_demand: bool = True,
+    buckets: Optional[Mapping[str, Sequence[int]]] = None,
+    padding: Optional[Mapping[str, float]] = None,
+    states: Optional[Mapping[str, str]] = None,
+    data_roots: Sequence[Path] = (),
+    public_key: Optional[str] = None,
+    **options: Any,
+) -> Program:
+    """A `Program` of an ONNX model with dimensions that inputs decide, shapes that depend on values, or control flow (docs/dynamic.md).
+
+    It is compiled for the shapes that come, once for each. Or of a file that `save` wrote of a model that runs in stages, which
+    holds the model: targets, accuracy, buckets and states are the file's, what it holds is not compiled again, and `public_key`
+    is as in `collage.load`.
+
+    `buckets`: sizes to compile for, by named dimension; tensors are padded to the smallest that holds them.
+    `padding`: what an input is padded with, where it is not 0. `states`: inputs that the program keeps from run to run, with
+    the output that each grows by. `data_roots` as in `collage.load`. The others are those of `Model.compile`.
+    """
+    dynamic = _core.DynamicOptions()
+    given = dict(program=_make_options(**options), compile_on_demand=compile_on_demand, padding=dict(padding or {}),
+                 buckets={name: list(sizes) for name, sizes in (buckets or {}).items()}, states=dict(states or {}),
+                 data_roots=list(data_roots), public_key=public_key or "")
+    for name, value in given.items():
+        setattr(dynamic, name, value)
+    return Program(_core.load_dynamic(path, dynamic))
+
+
 def from_exported(program: Any, *, shapes: Optional[Mapping[str, Sequence[int]]] = None) -> Model:
     """A `Model` of what `torch.export.export` gave, its weights as constants. What Collage has no operator for is an error that names it.
 
@@ -319,12 +365,13 @@ def _loaded_program(source: Union[Path, Bytes], contexts: int, public_key: Optio
             raise Error(ErrorCode.USAGE, str(wrong)) from wrong
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(source)
-        artifact, report = _core.load_artifact_bytes(data, public_key), _embedded_report(_io.BytesIO(data))
-        report_text = lambda: report
+        program = _core.load_program_bytes(data, public_key, contexts)
+        report = None if any(info.dims for info in program.inputs) else _embedded_report(_io.BytesIO(data))
+        report_text = (lambda: report) if report else None
     else:
-        artifact, path = _core.load_artifact(source), _os.path.abspath(source)
+        program, path = _core.load_program(source, contexts), _os.path.abspath(source)
         report_text = lambda: _embedded_report(path)
-    return Program(_core.LoadedProgram(artifact, contexts), report_text)
+    return Program(program, report_text)
 
 
 def _embedded_report(artifact: Any) -> str:
@@ -350,4 +397,5 @@ def _pick(named: Mapping[str, Array], names: Sequence[str], role: str) -> list[A
 
 
 def _signature(infos: Sequence[TensorInfo]) -> str:
-    return "(" + ", ".join(f"{info.name}: {info.dtype}{list(info.shape)}" for info in infos) + ")"
+    shapes = [f"[{', '.join(info.dims)}]" if info.dims else str(list(info.shape)) for info in infos]
+    return "(" + ", ".join(f"{info.name}: {info.dtype}{shape}" for info, shape in zip(infos, shapes)) + ")"

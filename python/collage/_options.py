@@ -28,11 +28,16 @@ def make_options(
     max_error: float = 0,
     shared_weights: Optional[_core.SharedWeights] = None,
 ) -> _core.Options:
-    return _core.Options(
-        targets=words(targets), exclude=words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), devices=devices,
-        memory=words(memory), threads=threads, effort=effort, database=database, config=config,
-        worker=worker, frozen_costs=frozen_costs, strict_accuracy=strict_accuracy,
-        always_measure=always_measure, max_error=max_error, shared_weights=shared_weights)
+    options = _core.Options()
+    given = dict(targets=words(targets), exclude=words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), devices=devices,
+                 memory=words(memory), threads=threads, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
+                 strict_accuracy=strict_accuracy, always_measure=always_measure, max_error=max_error)
+    for name, value in given.items():
+        setattr(options, name, value)
+    options.set_effort(effort)
+    if shared_weights is not None:
+        options.share_weights(shared_weights)
+    return options
 
 
 def words(given: Union[str, Sequence[str]]) -> list[str]:

@@ -30,11 +30,11 @@ Status check_requirements(const Manifest& manifest) {
 
 Status check_loaded_by(std::string_view loader, const Manifest& manifest) {
   const auto [right, held] =
-      manifest.has_stages()            ? std::pair("DynamicProgram", "model that runs in stages")
-      : manifest.has_specialisations() ? std::pair("DynamicArtifact", "program of several shapes")
-                                       : std::pair("Artifact", "program of fixed shapes");
+      manifest.has_stages()            ? std::pair("Program::compile", "model that runs in stages")
+      : manifest.has_specialisations() ? std::pair("Program::load", "program of several shapes")
+                                       : std::pair("Program::load", "program of fixed shapes");
   if (loader == right) return {};
-  return usage_error("it holds a {}, which {} loads", held, right);
+  return usage_error("it holds a {}, which {} takes", held, right);
 }
 
 Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
@@ -51,7 +51,7 @@ Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry) {
 Result<LoadedArtifact> load_artifact(std::shared_ptr<ArtifactFile> file) {
   return without_exceptions([&]() -> Result<LoadedArtifact> {
     TRY(check_requirements(file->manifest()));
-    TRY(check_loaded_by("Artifact", file->manifest()));
+    TRY(check_loaded_by("Program::load", file->manifest()));
     LoadedPlan loaded = TRY(load_plan_of(*file, kPlanEntry));
     return LoadedArtifact{std::move(file), std::move(loaded.plan), loaded.packed_bytes};
   });

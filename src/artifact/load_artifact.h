@@ -22,13 +22,13 @@ struct LoadedArtifact {
 // Called before any load from a file. kUnavailable: it was made for another version or processor,
 // or needs a library that is not here.
 Status check_requirements(const Manifest& manifest);
-// kUsage, naming the class that loads the file, unless that is `loader`: "Artifact",
-// "DynamicArtifact" or "DynamicProgram".
+// kUsage, naming the function that takes the file, unless that is `loader`: "Program::load" or
+// "Program::compile".
 Status check_loaded_by(std::string_view loader, const Manifest& manifest);
 // Loads the plan in that entry; kBadModel: it is damaged.
 Result<LoadedPlan> load_plan_of(ArtifactFile& file, const std::string& entry);
 
-// Does both; kUsage if the file holds specialisations (specialisations.h).
+// Does both, for a file that holds one plan.
 Result<LoadedArtifact> load_artifact(std::shared_ptr<ArtifactFile> file);
 
 }  // namespace collage

@@ -13,18 +13,14 @@ using nlohmann::json;
 
 namespace {
 
-Result<DynamicTensorInfo> info_from(const json& value) {
+Result<TensorInfo> info_from(const json& value) {
   const JsonFields fields(value);
-  DynamicTensorInfo info;
-  info.name = TRY(fields.text("name"));
-  info.dims = TRY(texts_from(fields, "dims"));
-  info.dtype = TRY(parse_dtype(TRY(fields.text("dtype"))));
-  info.has_shape = TRY(fields.flag("has_shape"));
-  return info;
+  return open_tensor(TRY(fields.text("name")), TRY(texts_from(fields, "dims")),
+                     TRY(parse_dtype(TRY(fields.text("dtype")))), TRY(fields.flag("has_shape")));
 }
 
-Result<std::vector<DynamicTensorInfo>> infos_from(const JsonFields& fields, const char* name) {
-  std::vector<DynamicTensorInfo> infos;
+Result<std::vector<TensorInfo>> infos_from(const JsonFields& fields, const char* name) {
+  std::vector<TensorInfo> infos;
   for (const json& value : *TRY(fields.array(name))) infos.push_back(TRY(info_from(value)));
   return infos;
 }
@@ -93,7 +89,7 @@ Result<std::shared_ptr<LoadedSpecialisations>> LoadedSpecialisations::load(
     std::shared_ptr<ArtifactFile> file) {
   return without_exceptions([&]() -> Result<std::shared_ptr<LoadedSpecialisations>> {
     TRY(check_requirements(file->manifest()));
-    TRY(check_loaded_by("DynamicArtifact", file->manifest()));
+    TRY(check_loaded_by("Program::load", file->manifest()));
     Table table = TRY(or_bad_model(read(*file)));
     return std::shared_ptr<LoadedSpecialisations>(
         new LoadedSpecialisations(std::move(file), std::move(table)));

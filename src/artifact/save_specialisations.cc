@@ -12,16 +12,16 @@ using nlohmann::json;
 
 namespace {
 
-json to_json(const DynamicTensorInfo& info) {
+json to_json(const TensorInfo& info) {
   return {{"name", info.name},
           {"dims", info.dims},
           {"dtype", std::string(dtype_name(info.dtype))},
           {"has_shape", info.has_shape}};
 }
 
-json to_json(const std::vector<DynamicTensorInfo>& infos) {
+json to_json(const std::vector<TensorInfo>& infos) {
   json list = json::array();
-  for (const DynamicTensorInfo& info : infos) list.push_back(to_json(info));
+  for (const TensorInfo& info : infos) list.push_back(to_json(info));
   return list;
 }
 

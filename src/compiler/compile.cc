@@ -39,17 +39,18 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
     decision = TRY(lowered(std::move(decision), candidates, *context));
   warn_of_silent_outputs(decision, *context);
 
-  auto impl = std::make_unique<internal::ProgramImpl>();
+  CompileReport report = TRY(report_decision(candidates, decision, *context));
+  const std::shared_ptr<const Plan> plan = decision.chosen.lowered.plan;
+  TRY(context->dump_module("partition", report.partitioned));
+  TRY(context->dump_plan(*plan));
+  const int threads = context->compile.threads;
+  auto impl = std::make_shared<internal::CompiledProgram>(
+      plan, TRY(Executor::create(plan, threads)), threads);
   impl->inputs = model.inputs();
   impl->outputs = model.outputs();
-  impl->report = TRY(report_decision(candidates, decision, *context));
-  TRY(context->dump_module("partition", impl->report.partitioned));
-  TRY(context->dump_plan(*decision.chosen.lowered.plan));
-  impl->plan = decision.chosen.lowered.plan;
-  impl->threads = context->compile.threads;
+  impl->report = std::move(report);
   impl->any_threads = options.threads <= 0;
   impl->max_error = options.max_error;
-  impl->executor = TRY(Executor::create(impl->plan, impl->threads));
   context->end_phase("report");
   impl->report.phase_seconds = context->phase_seconds;
   if (const auto& weights = decision.demands.weights)
@@ -120,6 +121,18 @@ Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions
   });
 }
 
+internal::CompiledProgram::CompiledProgram(std::shared_ptr<const Plan> made_of, Executor made,
+                                           int count)
+    : FixedProgram(std::move(made_of), count) {
+  auto context = std::make_unique<FixedContext>(std::move(made));
+  executor = &context->executor;
+  own_ = std::move(context);
+}
+
+Status internal::CompiledProgram::save(const std::filesystem::path&, const std::string&) {
+  return usage_error("it is saved with the model that it was compiled from");
+}
+
 Result<Program> Program::compile(const Model& model, const ProgramOptions& options) {
   Result<Program> program = compile_model(model, options);
   if (!program || options.keep_module) return program;
@@ -127,42 +140,27 @@ Result<Program> Program::compile(const Model& model, const ProgramOptions& optio
   program->impl().keeps_weights = false;
   return program;
 }
-Program::Program(std::unique_ptr<internal::ProgramImpl> impl) : impl_(std::move(impl)) {}
-Program::Program(Program&&) noexcept = default;
-Program& Program::operator=(Program&&) noexcept = default;
-Program::~Program() = default;
-const std::vector<TensorInfo>& Program::inputs() const { return impl_->inputs; }
-const std::vector<TensorInfo>& Program::outputs() const { return impl_->outputs; }
 
-Status Program::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
-  return without_exceptions([&] {
-    outputs.resize(impl_->outputs.size());
-    return impl_->executor->run_next(inputs, outputs);
-  });
+Result<Program> Program::compile(const Model& model) { return compile(model, ProgramOptions()); }
+
+internal::CompiledProgram& Program::impl() {
+  return dynamic_cast<internal::CompiledProgram&>(*impl_);
 }
-
-Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> outputs;
-  TRY(run(inputs, outputs));
-  return outputs;
+const internal::CompiledProgram& Program::impl() const {
+  return dynamic_cast<const internal::CompiledProgram&>(*impl_);
 }
 
 Result<Model> Program::module() const {
-  if (!impl_->keeps_weights)
+  const auto* compiled = dynamic_cast<const internal::CompiledProgram*>(impl_.get());
+  if (compiled == nullptr) return usage_error("no model was compiled to this program here");
+  if (!compiled->keeps_weights)
     return usage_error(
         "the program was compiled without keep_module: its weights are in its kernels");
   return without_exceptions([&]() -> Result<Model> {
-    Model result = model_of(impl_->report.partitioned);
-    result.impl().inputs = impl_->inputs;
-    result.impl().outputs = impl_->outputs;
+    Model result = model_of(compiled->report.partitioned);
+    result.impl().inputs = compiled->inputs;
+    result.impl().outputs = compiled->outputs;
     return result;
-  });
-}
-
-Result<Context> Program::make_context() const {
-  return without_exceptions([&]() -> Result<Context> {
-    return Context(
-        std::make_unique<Executor>(TRY(Executor::create_beside(impl_->plan, impl_->threads))));
   });
 }
 

@@ -15,6 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "artifact/program_impl.h"
 #include "base/progress.h"
 #include "choose/choose_cover.h"
 #include "cost/measured_costs.h"
@@ -161,12 +162,13 @@ struct CompileReport {
 
 namespace internal {
 
-struct ProgramImpl {
-  std::vector<TensorInfo> inputs, outputs;
-  std::optional<Executor> executor;
-  std::shared_ptr<const Plan> plan;  // the executor's
-  int threads = 1;
-  bool any_threads = false;  // nobody chose them
+// What Program::compile makes of a model (Program::impl).
+struct CompiledProgram : FixedProgram {
+  // `made`: of the plan, for the program's own runs.
+  CompiledProgram(std::shared_ptr<const Plan> plan, Executor made, int threads);
+  Status save(const std::filesystem::path& path, const std::string& signing_key) override;
+  Executor* executor;
+  bool any_threads = false;  // nobody chose the threads
   double max_error = 0;      // that it was compiled with
   CompileReport report;
   bool keeps_weights = true;  // in what the report holds

@@ -18,12 +18,12 @@ namespace collage {
 
 namespace {
 
-using internal::DynamicProgramImpl;
+using internal::DynamicProgram;
 
-std::vector<DynamicTensorInfo> infos_of(const std::vector<ModelInput>& declared) {
-  std::vector<DynamicTensorInfo> infos;
+std::vector<TensorInfo> infos_of(const std::vector<ModelInput>& declared) {
+  std::vector<TensorInfo> infos;
   for (const ModelInput& tensor : declared)
-    infos.push_back({tensor.name, tensor.dims, tensor.dtype, tensor.has_shape});
+    infos.push_back(open_tensor(tensor.name, tensor.dims, tensor.dtype, tensor.has_shape));
   return infos;
 }
 
@@ -34,9 +34,9 @@ std::set<std::string> names_of(const std::map<std::string, ForeignOperator>& ope
 }
 
 // Options that name nothing of the model are mistakes.
-Status check_names(const DynamicOptions& options, const std::vector<DynamicTensorInfo>& inputs) {
+Status check_names(const DynamicOptions& options, const std::vector<TensorInfo>& inputs) {
   const auto has_dim = [&](const std::string& name) {
-    for (const DynamicTensorInfo& input : inputs)
+    for (const TensorInfo& input : inputs)
       for (const std::string& dim : input.dims)
         if (const std::optional<DimSum> sum = DimSum::parse(dim))
           for (const DimSum::Term& term : sum->terms)
@@ -50,7 +50,7 @@ Status check_names(const DynamicOptions& options, const std::vector<DynamicTenso
   }
   for (const auto& [name, value] : options.padding)
     if (std::none_of(inputs.begin(), inputs.end(),
-                     [&name = name](const DynamicTensorInfo& info) { return info.name == name; }))
+                     [&name = name](const TensorInfo& info) { return info.name == name; }))
       return usage_error("padding for '{}', which is no input", name);
   return {};
 }
@@ -58,14 +58,14 @@ Status check_names(const DynamicOptions& options, const std::vector<DynamicTenso
 // A dimension that may have any size, as the model says it; none where there are only so many
 // shapes, since the user listed the sizes of every dimension.
 std::optional<std::string> open_dimension(const DynamicOptions& options,
-                                          const std::vector<DynamicTensorInfo>& inputs) {
+                                          const std::vector<TensorInfo>& inputs) {
   const auto is_listed = [&](const std::string& dim) {
     const std::optional<DimSum> sum = DimSum::parse(dim);
     return sum && std::all_of(sum->terms.begin(), sum->terms.end(), [&](const DimSum::Term& term) {
              return term.name.empty() || options.buckets.count(term.name) != 0;
            });
   };
-  for (const DynamicTensorInfo& input : inputs) {
+  for (const TensorInfo& input : inputs) {
     if (!input.has_shape) return "?";
     for (const std::string& dim : input.dims)
       if (!is_listed(dim)) return dim;
@@ -82,10 +82,10 @@ Result<std::shared_ptr<SavedStages>> open_saved(const std::filesystem::path& pat
       .with_context(path.string());
 }
 
-Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& path,
-                                                 DynamicOptions options) {
+Result<std::shared_ptr<DynamicProgram>> open(const std::filesystem::path& path,
+                                             DynamicOptions options) {
   register_all();
-  auto impl = std::make_unique<DynamicProgramImpl>();
+  auto impl = std::make_shared<DynamicProgram>();
   impl->model = path.filename().string();
   if (path.extension() == kArtifactExtension) {
     impl->context.saved = TRY(open_saved(path, options));
@@ -123,19 +123,16 @@ Result<std::unique_ptr<DynamicProgramImpl>> load(const std::filesystem::path& pa
   frontend::RemainingGraph graph = impl->context.model->whole();
   interface.states = TRY(take_states(options, interface.inputs, interface.outputs, graph));
   impl->states = States(interface.states, interface.padding);
+  impl->inputs = interface.inputs;
+  impl->outputs = interface.outputs;
+  impl->threads = ThreadTeam(options.program.threads).size();
   impl->graph.emplace(impl->context, std::move(graph), "main");
   return impl;
 }
 
-Result<std::vector<Tensor>> run_once(DynamicProgramImpl& impl, const std::vector<Tensor>& inputs,
-                                     bool keeps_states) {
-  return run_bucketed(
-      impl.interface, impl.states, inputs,
-      [&](const TensorsByName& tensors) { return impl.graph->run(tensors); }, keeps_states);
-}
-
 // Compiles whatever `run` meets as the options ask.
-Status prepare_by(DynamicProgramImpl& impl, const std::function<Status()>& run) {
+Status prepare_by(DynamicProgram& impl, const std::function<Status()>& run) {
+  const std::lock_guard<std::mutex> lock(impl.running);
   impl.context.compile_on_demand = true;
   const bool measures = std::exchange(impl.context.measures, true);
   const Status status = without_exceptions(run);
@@ -159,9 +156,9 @@ std::vector<DimSizes> all_sizes(const std::map<std::string, std::vector<int64_t>
   return result;
 }
 
-Status run_all_buckets(DynamicProgramImpl& impl) {
+Status run_all_buckets(DynamicProgram& impl) {
   frontend::StagedModel& model = *impl.context.model;
-  const std::vector<DynamicTensorInfo> inputs = infos_of(model.inputs());  // states too
+  const std::vector<TensorInfo> inputs = infos_of(model.inputs());  // states too
   if (const std::optional<std::string> open = open_dimension(impl.options, inputs))
     return usage_error("dimension '{}' has no buckets", *open);
   for (const DimSizes& sizes : all_sizes(impl.options.buckets))
@@ -171,69 +168,76 @@ Status run_all_buckets(DynamicProgramImpl& impl) {
 
 }  // namespace
 
-Result<DynamicProgram> DynamicProgram::load(const std::filesystem::path& path,
-                                            const DynamicOptions& options) {
-  return without_exceptions([&]() -> Result<DynamicProgram> {
-    return DynamicProgram(TRY(collage::load(path, options)));
-  });
+namespace internal {
+
+namespace {
+
+struct OwnContext : ContextImpl {
+  explicit OwnContext(DynamicProgram& of) : program(of) {}
+  Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) override {
+    const std::lock_guard<std::mutex> lock(program.running);
+    return program.run(inputs, outputs, true);
+  }
+  void reset() override {
+    const std::lock_guard<std::mutex> lock(program.running);
+    program.states.reset();
+  }
+  DynamicProgram& program;
+};
+
+}  // namespace
+
+DynamicProgram::DynamicProgram() { own_ = std::make_unique<OwnContext>(*this); }
+
+Status DynamicProgram::run(const std::vector<Tensor>& given, std::vector<Tensor>& results,
+                           bool keeps_states) {
+  return run_bucketed(
+      interface, states, given, results,
+      [&](const TensorsByName& tensors) { return graph->run(tensors); }, keeps_states);
 }
 
-DynamicProgram::DynamicProgram(std::unique_ptr<internal::DynamicProgramImpl> impl)
-    : impl_(std::move(impl)) {}
-DynamicProgram::DynamicProgram(DynamicProgram&&) noexcept = default;
-DynamicProgram& DynamicProgram::operator=(DynamicProgram&&) noexcept = default;
-DynamicProgram::~DynamicProgram() = default;
-
-const std::vector<DynamicTensorInfo>& DynamicProgram::inputs() const {
-  return impl_->interface.inputs;
-}
-const std::vector<DynamicTensorInfo>& DynamicProgram::outputs() const {
-  return impl_->interface.outputs;
+Result<std::unique_ptr<ContextImpl>> DynamicProgram::make_context() const {
+  return unsupported(
+      "it is compiled for the shapes that come: contexts are of what `save` wrote of it");
 }
 
-Result<std::vector<Tensor>> DynamicProgram::run(const std::vector<Tensor>& inputs) {
-  const std::lock_guard<std::mutex> lock(impl_->running);
-  return without_exceptions([&] { return run_once(*impl_, inputs, true); });
-}
-
-Status DynamicProgram::prepare(const std::vector<Tensor>& inputs) {
-  const std::lock_guard<std::mutex> lock(impl_->running);
-  return prepare_by(*impl_, [&]() -> Status {
-    TRY(run_once(*impl_, inputs, false));
-    return {};
+Status DynamicProgram::prepare(const std::vector<Tensor>& given) {
+  return prepare_by(*this, [&] {
+    std::vector<Tensor> results;
+    return run(given, results, false);
   });
 }
 
 Status DynamicProgram::prepare_buckets() {
-  const std::lock_guard<std::mutex> lock(impl_->running);
-  return prepare_by(*impl_, [&] { return run_all_buckets(*impl_); });
+  return prepare_by(*this, [&] { return run_all_buckets(*this); });
 }
 
-Status DynamicProgram::save(const std::filesystem::path& path,
-                            const std::string& signing_key) const {
-  const std::lock_guard<std::mutex> lock(impl_->running);
-  return without_exceptions([&]() -> Status {
-    const ProgramOptions& options = impl_->options.program;
-    const PlanFacts facts{ThreadTeam(options.threads).size(), impl_->model, options.max_error,
-                          options.threads <= 0, TRY(SigningKey::parse_if_given(signing_key))};
-    if (impl_->graph->has_stages()) return write_artifact(path, *impl_, facts);
-    return write_artifact(path,
-                          CompiledSpecialisations{impl_->interface, impl_->graph->outputs(),
-                                                  TRY(impl_->graph->compiled())},
-                          facts);
-  });
-}
-
-void DynamicProgram::reset() {
-  const std::lock_guard<std::mutex> lock(impl_->running);
-  impl_->states.reset();
+Status DynamicProgram::save(const std::filesystem::path& path, const std::string& signing_key) {
+  const std::lock_guard<std::mutex> lock(running);
+  const ProgramOptions& compiled = options.program;
+  const PlanFacts facts{threads, model, compiled.max_error, compiled.threads <= 0,
+                        TRY(SigningKey::parse_if_given(signing_key))};
+  if (graph->has_stages()) return write_artifact(path, *this, facts);
+  return write_artifact(
+      path, CompiledSpecialisations{interface, graph->outputs(), TRY(graph->compiled())}, facts);
 }
 
 std::vector<SpecialisationInfo> DynamicProgram::specialisations() const {
-  const std::lock_guard<std::mutex> lock(impl_->running);
+  const std::lock_guard<std::mutex> lock(running);
   std::vector<SpecialisationInfo> result;
-  for (const auto& info : impl_->context.made) result.push_back(*info);
+  for (const auto& info : context.made) result.push_back(*info);
   return result;
+}
+
+}  // namespace internal
+
+internal::DynamicProgram& dynamic_program(const Program& program) {
+  return dynamic_cast<internal::DynamicProgram&>(program.any_impl());
+}
+
+Result<Program> Program::compile(const std::filesystem::path& path, const DynamicOptions& options) {
+  return without_exceptions(
+      [&]() -> Result<Program> { return Program(TRY(collage::open(path, options))); });
 }
 
 }  // namespace collage

@@ -18,9 +18,9 @@ constexpr int64_t kSize = 2, kBucketedSize = 3, kPaddedBy = 2;
 constexpr uint64_t kSeed = 29;
 
 // Every named dimension, with its size.
-DimSizes sizes_to_try(const std::vector<DynamicTensorInfo>& inputs, const DynamicOptions& options) {
+DimSizes sizes_to_try(const std::vector<TensorInfo>& inputs, const DynamicOptions& options) {
   DimSizes sizes;
-  for (const DynamicTensorInfo& input : inputs)
+  for (const TensorInfo& input : inputs)
     for (const std::string& dim : input.dims)
       if (const std::optional<DimSum> sum = DimSum::parse(dim))
         for (const DimSum::Term& term : sum->terms)
@@ -30,15 +30,15 @@ DimSizes sizes_to_try(const std::vector<DynamicTensorInfo>& inputs, const Dynami
 }
 
 Status check(const StageContext& context, const DynamicOptions& options,
-             const std::vector<DynamicTensorInfo>& inputs,
-             const std::vector<DynamicTensorInfo>& outputs) {
+             const std::vector<TensorInfo>& inputs,
+             const std::vector<TensorInfo>& outputs) {
   const DimSizes sizes = sizes_to_try(inputs, options);
   DimSizes padded = sizes;
   int64_t more = kPaddedBy;
   for (const auto& [name, buckets] : options.buckets) padded[name] += more++;
   const TensorsByName tensors = TRY(random_tensors(*context.model, inputs, sizes, {}, kSeed));
   TensorsByName large;
-  for (const DynamicTensorInfo& input : inputs) {
+  for (const TensorInfo& input : inputs) {
     const Tensor& tensor = tensors.at(input.name);
     auto value = options.padding.find(input.name);
     large[input.name] =
@@ -68,8 +68,8 @@ Status check(const StageContext& context, const DynamicOptions& options,
 }  // namespace
 
 Status check_padding(const StageContext& context, const DynamicOptions& options,
-                     const std::vector<DynamicTensorInfo>& inputs,
-                     const std::vector<DynamicTensorInfo>& outputs) {
+                     const std::vector<TensorInfo>& inputs,
+                     const std::vector<TensorInfo>& outputs) {
   return check(context, options, inputs, outputs).with_context("buckets");
 }
 

@@ -13,7 +13,7 @@ namespace collage {
 
 // kVerification names an output that changes. `inputs` and `outputs` are the whole model's.
 Status check_padding(const StageContext& context, const DynamicOptions& options,
-                     const std::vector<DynamicTensorInfo>& inputs,
-                     const std::vector<DynamicTensorInfo>& outputs);
+                     const std::vector<TensorInfo>& inputs,
+                     const std::vector<TensorInfo>& outputs);
 
 }  // namespace collage

@@ -6,7 +6,7 @@ namespace collage {
 
 namespace {
 
-Result<Shape> shape_of(const DynamicTensorInfo& input, const DimSizes& sizes) {
+Result<Shape> shape_of(const TensorInfo& input, const DimSizes& sizes) {
   if (!input.has_shape) return bad_model("input '{}' has no shape: give one", input.name);
   Shape shape;
   for (const std::string& dim : input.dims) {
@@ -28,12 +28,12 @@ Result<Shape> shape_of(const DynamicTensorInfo& input, const DimSizes& sizes) {
 }  // namespace
 
 Result<TensorsByName> random_tensors(frontend::StagedModel& model,
-                                     const std::vector<DynamicTensorInfo>& inputs,
+                                     const std::vector<TensorInfo>& inputs,
                                      const DimSizes& sizes,
                                      const std::map<std::string, Shape>& shapes, uint64_t seed) {
   TensorsByName tensors;
   uint64_t own = seed;
-  for (const DynamicTensorInfo& input : inputs) {
+  for (const TensorInfo& input : inputs) {
     const auto given = shapes.find(input.name);
     const Shape shape = given != shapes.end() ? given->second : TRY(shape_of(input, sizes));
     TRY(checked_num_elements(shape));

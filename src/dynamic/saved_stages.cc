@@ -58,7 +58,7 @@ Result<std::shared_ptr<SavedStages>> SavedStages::load(std::shared_ptr<ArtifactF
   };
   return without_exceptions([&]() -> Result<std::shared_ptr<SavedStages>> {
     TRY(check_requirements(file->manifest()));
-    TRY(check_loaded_by("DynamicProgram", file->manifest()));
+    TRY(check_loaded_by("Program::compile", file->manifest()));
     file->use_threads(options.program.threads);
     if (!file->manifest().any_threads) options.program.threads = file->threads();
     return or_bad_model(read());
@@ -71,7 +71,7 @@ Result<std::shared_ptr<const Plan>> SavedStages::find(const std::string& key) {
   return TRY(load_plan_of(*file_, entry->second)).plan;
 }
 
-Status write_artifact(const std::filesystem::path& path, internal::DynamicProgramImpl& program,
+Status write_artifact(const std::filesystem::path& path, internal::DynamicProgram& program,
                       const PlanFacts& facts) {
   std::map<std::string, std::shared_ptr<const Plan>> plans;
   TRY(program.graph->add_plans(plans));

@@ -17,7 +17,7 @@ namespace collage {
 
 struct DynamicOptions;
 namespace internal {
-struct DynamicProgramImpl;
+struct DynamicProgram;
 }
 
 class SavedStages {
@@ -41,7 +41,7 @@ class SavedStages {
 };
 
 // kUnsupported: a kernel cannot be saved, or the model is too large for one file of ONNX.
-Status write_artifact(const std::filesystem::path& path, internal::DynamicProgramImpl& program,
+Status write_artifact(const std::filesystem::path& path, internal::DynamicProgram& program,
                       const PlanFacts& facts);
 
 }  // namespace collage

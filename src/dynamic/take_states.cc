@@ -14,9 +14,9 @@ using frontend::FlatNode;
 
 constexpr int64_t kOpset = 17;  // of the nodes that are added
 
-size_t index_of(const std::vector<DynamicTensorInfo>& infos, const std::string& name) {
+size_t index_of(const std::vector<TensorInfo>& infos, const std::string& name) {
   const auto it = std::find_if(infos.begin(), infos.end(),
-                               [&](const DynamicTensorInfo& info) { return info.name == name; });
+                               [&](const TensorInfo& info) { return info.name == name; });
   return static_cast<size_t>(it - infos.begin());
 }
 
@@ -64,8 +64,8 @@ std::string add_cut(frontend::RemainingGraph& graph, const std::string& input,
 }  // namespace
 
 Result<std::vector<StateInfo>> take_states(const DynamicOptions& options,
-                                           std::vector<DynamicTensorInfo>& inputs,
-                                           std::vector<DynamicTensorInfo>& outputs,
+                                           std::vector<TensorInfo>& inputs,
+                                           std::vector<TensorInfo>& outputs,
                                            frontend::RemainingGraph& graph) {
   std::vector<StateInfo> states;
   std::vector<std::string> added;

@@ -15,8 +15,8 @@ namespace collage {
 // give the increment of a run in place of the whole, after its other outputs. kUsage: an input or
 // output does not exist, or its dimensions do not show what grows.
 Result<std::vector<StateInfo>> take_states(const DynamicOptions& options,
-                                           std::vector<DynamicTensorInfo>& inputs,
-                                           std::vector<DynamicTensorInfo>& outputs,
+                                           std::vector<TensorInfo>& inputs,
+                                           std::vector<TensorInfo>& outputs,
                                            frontend::RemainingGraph& graph);
 
 }  // namespace collage

@@ -31,7 +31,7 @@ std::string shape_of(const std::vector<TensorType>& types) {
 
 }  // namespace
 
-Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const Tensor> inputs,
+Result<Profile> profile_layers(internal::CompiledProgram& program, std::span<const Tensor> inputs,
                                int runs) {
   std::map<std::string, LayerTime> known;
   for (const ReportedKernel& kernel : program.report.kernels) {

@@ -27,7 +27,7 @@ struct Profile {
 
 // Runs the program `runs` times after two untimed runs. Reading the clock twice a kernel is part of
 // the times (about 50 ns).
-Result<Profile> profile_layers(internal::ProgramImpl& program, std::span<const Tensor> inputs,
+Result<Profile> profile_layers(internal::CompiledProgram& program, std::span<const Tensor> inputs,
                                int runs);
 
 // Returns a line a layer, the slowest first, with its share and the part of its time that `peaks`

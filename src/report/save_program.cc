@@ -12,7 +12,7 @@ namespace collage {
 
 Status save_program(const Program& program, const Model& model, const nlohmann::json& report,
                     const std::filesystem::path& path, const std::string& signing_key) {
-  const internal::ProgramImpl& impl = program.impl();
+  const internal::CompiledProgram& impl = program.impl();
   std::vector<ZipEntry> entries = TRY(module_entries(TRY(linked(model))));
   auto text = std::make_shared<const std::string>(json_text(report));
   entries.push_back({kReportEntry, {{text, text->data()}, text->size()}});
@@ -29,10 +29,13 @@ Result<nlohmann::json> embedded_report(ArtifactFile& file) {
 
 Status Program::save(const Model& model, const std::filesystem::path& path,
                      const std::string& signing_key) const {
-  return without_exceptions([&] {
+  return without_exceptions([&]() -> Status {
+    const auto* compiled = dynamic_cast<const internal::CompiledProgram*>(impl_.get());
+    if (compiled == nullptr) return usage_error("no model was compiled to this program here");
     RunFacts facts;
-    facts.threads = impl_->threads;
-    return save_program(*this, model, report_json(model, impl_->report, facts), path, signing_key);
+    facts.threads = compiled->threads;
+    return save_program(*this, model, report_json(model, compiled->report, facts), path,
+                        signing_key);
   });
 }
 

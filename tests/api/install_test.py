@@ -76,12 +76,12 @@ def check(folder):
     assert failed.returncode == 3 and failed.stderr.count("\n") == 1, failed
 
 
-RUNTIME = """#include <collage/artifact.h>
+RUNTIME = """#include <collage/program.h>
 
 #include <cstdio>
 
 int main(int, char** argv) {
-  collage::Result<collage::Artifact> program = collage::Artifact::load(argv[1]);
+  collage::Result<collage::Program> program = collage::Program::load(argv[1]);
   if (!program) {
     std::fprintf(stderr, "%s\\n", program.status().to_string().c_str());
     return program.status().exit_code();

@@ -18,7 +18,7 @@ CPACK = os.path.join(ROOT, "build", "env", "bin", "cpack")
 BUILD = os.path.dirname(os.environ["COLLAGE_BIN"])
 EXPECTED = ("usr/bin/collage", "usr/lib/libcollage.so", "usr/include/collage/collage.h", "usr/include/collage/version.h",
             "usr/include/collage/module.h", "usr/include/collage/expression.h", "usr/include/collage/passes.h",
-            "usr/lib/libcollage_runtime.so", "usr/include/collage/artifact.h", "usr/include/collage/runtime.h",
+            "usr/lib/libcollage_runtime.so", "usr/include/collage/program.h", "usr/include/collage/runtime.h",
             "usr/lib/cmake/collage/collageConfig.cmake", "usr/share/doc/collage/copyright",
             "usr/share/collage/peers/peer.py", "usr/share/bash-completion/completions/collage")
 

@@ -1,7 +1,5 @@
 // Artifacts of kernels that need no library: what is written loads as the same program, from a file
 // and from memory; what is damaged, or made for somebody else, is refused in words.
-#include "collage/artifact.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,6 +16,7 @@
 #include "artifact/tiny_plan.h"
 #include "artifact/write_artifact.h"
 #include "base/files.h"
+#include "collage/program.h"
 #include "collage/version.h"
 #include "runtime/executor.h"
 
@@ -61,7 +60,7 @@ class ArtifactTest : public ::testing::Test {
     change(manifest);
     const fs::path path = folder_ / "changed.collage";
     const Status written = write_zip(path, saved.entries, manifest);
-    return written.ok() ? Artifact::load(path).status() : written;
+    return written.ok() ? Program::load(path).status() : written;
   }
 
   fs::path folder_;
@@ -71,13 +70,13 @@ TEST_F(ArtifactTest, RunsAsThePlanDid) {
   const auto plan = tiny_plan();
   const std::string path = write(*plan);
   const std::string file = read_file(path).value();
-  Result<Artifact> mapped = Artifact::load(path), copied = Artifact::load(file.data(), file.size());
+  Result<Program> mapped = Program::load(path), copied = Program::load(file.data(), file.size());
   ASSERT_TRUE(mapped.ok()) << mapped.status().to_string();
   ASSERT_TRUE(copied.ok()) << copied.status().to_string();
   EXPECT_EQ(mapped->inputs()[0].name, "x");
   EXPECT_EQ(mapped->outputs()[1].name, "copy of x");
   testing::expect_known_layouts(*ArtifactFile::open(path).value());
-  for (const Artifact& artifact : {*mapped, *copied}) {
+  for (const Program& artifact : {*mapped, *copied}) {
     Result<Context> context = artifact.make_context();
     ASSERT_TRUE(context.ok()) << context.status().to_string();
     for (int seed = 0; seed < 3; ++seed) {
@@ -100,7 +99,7 @@ TEST_F(ArtifactTest, EntriesBeginOnPagesAndEqualFilesComeOfEqualPlans) {
 
 TEST_F(ArtifactTest, ContextsRunAtOnce) {
   const auto plan = tiny_plan();
-  Result<Artifact> artifact = Artifact::load(write(*plan));
+  Result<Program> artifact = Program::load(write(*plan));
   ASSERT_TRUE(artifact.ok()) << artifact.status().to_string();
   ContextPool pool(*artifact, 2);
   std::vector<std::string> failures(8);
@@ -131,7 +130,7 @@ TEST_F(ArtifactTest, RefusesWhatIsDamaged) {
     const std::string bad = testing::damaged(file, manifest, number);
     if (bad == file) continue;  // an entry swapped with itself
     SCOPED_TRACE(number);
-    Status status = Artifact::load(bad.data(), bad.size()).status();
+    Status status = Program::load(bad.data(), bad.size()).status();
     // What running does not read is refused when it is asked for, a wrong SHA-256 by `verify`.
     if (status.ok()) {
       const auto opened = ArtifactFile::from_memory(bad.data(), bad.size(), nullptr).value();
@@ -155,7 +154,7 @@ TEST_F(ArtifactTest, RefusesManifestsThatLie) {
     std::string changed = text;
     changed.replace(changed.find(from), from.size(), to);
     const std::string bad = testing::with_manifest(file, manifest, changed);
-    return Artifact::load(bad.data(), bad.size()).status().to_string();
+    return Program::load(bad.data(), bad.size()).status().to_string();
   };
   EXPECT_EQ(refusal("plan.json", "plan.json"), "ok");
   EXPECT_THAT(refusal("plan.json", "plan.jsom"), HasSubstr("'plan.jsom' is not as the manifest"));
@@ -175,7 +174,7 @@ TEST_F(ArtifactTest, ComparesEveryEntryWithItsHash) {
   EXPECT_TRUE(hashes().ok());
   const ManifestEntry unread = *read_zip(file).value().find("module.json");
   file[unread.offset] ^= 1;
-  EXPECT_TRUE(Artifact::load(file.data(), file.size()).ok());
+  EXPECT_TRUE(Program::load(file.data(), file.size()).ok());
   EXPECT_THAT(hashes().to_string(), HasSubstr("module.json"));
 }
 
@@ -199,12 +198,12 @@ TEST_F(ArtifactTest, TakesNoMemoryForWhatIsNotRead) {
 }
 
 TEST_F(ArtifactTest, RefusesWhatIsNone) {
-  EXPECT_THAT(Artifact::load(folder_ / "missing.collage").status().to_string(),
+  EXPECT_THAT(Program::load(folder_ / "missing.collage").status().to_string(),
               HasSubstr("No such file"));
-  EXPECT_THAT(Artifact::load(folder_).status().to_string(), HasSubstr("no file"));
-  EXPECT_EQ(Artifact::load("", size_t{0}).status().code(), ErrorCode::kBadModel);
+  EXPECT_THAT(Program::load(folder_).status().to_string(), HasSubstr("no file"));
+  EXPECT_EQ(Program::load("", size_t{0}).status().code(), ErrorCode::kBadModel);
   const std::string text(1000, 'x');
-  EXPECT_THAT(Artifact::load(text.data(), text.size()).status().to_string(),
+  EXPECT_THAT(Program::load(text.data(), text.size()).status().to_string(),
               HasSubstr("no artifact"));
 }
 

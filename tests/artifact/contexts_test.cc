@@ -10,7 +10,7 @@
 #include "artifact/write_artifact.h"
 #include "backend/memory/kernels/regions_kernel.h"
 #include "base/resident_memory.h"
-#include "collage/artifact.h"
+#include "collage/program.h"
 #include "runtime/on_threads.h"
 
 namespace collage {
@@ -62,7 +62,7 @@ TEST(Contexts, GiveTheSameBitsAndTakeTheirArenas) {
   const std::shared_ptr<Plan> plan = wide_plan();
   const Status written = write_artifact(path, *plan, {1, "wide.onnx"}, {});
   ASSERT_TRUE(written.ok()) << written.to_string();
-  Result<Artifact> artifact = Artifact::load(path);
+  Result<Program> artifact = Program::load(path);
   fs::remove(path);  // what is mapped stays
   ASSERT_TRUE(artifact.ok()) << artifact.status().to_string();
   std::vector<std::vector<Tensor>> inputs, outputs;

@@ -13,8 +13,7 @@
 #include "artifact/write_artifact.h"
 #include "base/files.h"
 #include "base/scratch_folder.h"
-#include "collage/artifact.h"
-#include "collage/dynamic_artifact.h"
+#include "collage/program.h"
 #include "collage/runtime.h"
 
 namespace collage {
@@ -38,7 +37,7 @@ class SignedArtifactTest : public ::testing::Test {
     return path;
   }
   static std::string load(const std::string& file, const char* key) {
-    return Artifact::load_signed(file.data(), file.size(), key).status().to_string();
+    return Program::load_signed(file.data(), file.size(), key).status().to_string();
   }
 
   const ScratchFolder folder_ =
@@ -48,24 +47,20 @@ class SignedArtifactTest : public ::testing::Test {
 TEST_F(SignedArtifactTest, IsTakenByItsKeyAlone) {
   const fs::path signed_file = write("signed.collage", kPrivateKey);
   const fs::path plain = write("plain.collage", "");
-  EXPECT_EQ(Artifact::load_signed(signed_file, kPublicKey).status().to_string(), "ok");
-  EXPECT_EQ(Artifact::load(signed_file).status().to_string(), "ok");
-  const Status other = Artifact::load_signed(signed_file, kOtherPublicKey).status();
+  EXPECT_EQ(Program::load_signed(signed_file, kPublicKey).status().to_string(), "ok");
+  EXPECT_EQ(Program::load(signed_file).status().to_string(), "ok");
+  const Status other = Program::load_signed(signed_file, kOtherPublicKey).status();
   EXPECT_EQ(other.code(), ErrorCode::kBadModel);
   EXPECT_THAT(other.to_string(), HasSubstr("signed.collage: its signature is not that of the key"));
-  const Status none = Artifact::load_signed(plain, kPublicKey).status();
+  const Status none = Program::load_signed(plain, kPublicKey).status();
   EXPECT_EQ(none.code(), ErrorCode::kBadModel);
   EXPECT_THAT(none.to_string(), HasSubstr("plain.collage: it is not signed"));
-  EXPECT_THAT(DynamicArtifact::load_signed(plain, kPublicKey).status().to_string(),
-              HasSubstr("it is not signed"));
-  EXPECT_THAT(DynamicArtifact::load_signed(signed_file, kPublicKey).status().to_string(),
-              HasSubstr("which Artifact loads"));
 }
 
 TEST_F(SignedArtifactTest, RunsAsTheUnsignedDoes) {
   const auto plan = testing::tiny_plan();
-  const Artifact artifact =
-      Artifact::load_signed(write("signed.collage", kPrivateKey), kPublicKey).value();
+  const Program artifact =
+      Program::load_signed(write("signed.collage", kPrivateKey), kPublicKey).value();
   Context context = artifact.make_context().value();
   const Tensor input = testing::tiny_input(3);
   EXPECT_EQ(testing::bytes_of(context.run({input}).value()),
@@ -88,7 +83,7 @@ TEST_F(SignedArtifactTest, IsRefusedWhereAnyByteIsAnother) {
   std::string changed = file;
   char& digit = changed[changed.size() - 100];
   digit = digit == '0' ? '1' : '0';
-  EXPECT_THAT(Artifact::load(changed.data(), changed.size()).status().to_string(),
+  EXPECT_THAT(Program::load(changed.data(), changed.size()).status().to_string(),
               HasSubstr("damaged"));
 }
 
@@ -99,7 +94,7 @@ TEST_F(SignedArtifactTest, IsRefusedWhereTheSealFitsTheChange) {
   std::string text = manifest_text(manifest);
   text.replace(text.find("tiny.onnx"), 9, "evil.onnx");
   const std::string changed = testing::with_manifest(file, manifest, text);
-  EXPECT_EQ(Artifact::load(changed.data(), changed.size()).status().to_string(), "ok");
+  EXPECT_EQ(Program::load(changed.data(), changed.size()).status().to_string(), "ok");
   EXPECT_THAT(load(changed, kPublicKey), HasSubstr("its signature is not that of the key"));
 }
 
@@ -121,7 +116,7 @@ TEST_F(SignedArtifactTest, KeysAreRefusedInWords) {
   for (const std::string& key :
        {std::string(), std::string("no key"), std::string(kPrivateKey),
         std::string(kForeignPublicKey), std::string(kPublicKey).substr(0, 60)}) {
-    const Status status = Artifact::load_signed(path, key).status();
+    const Status status = Program::load_signed(path, key).status();
     EXPECT_EQ(status.code(), ErrorCode::kUsage) << key;
     EXPECT_THAT(status.to_string(), HasSubstr("no public key of Ed25519")) << key;
   }

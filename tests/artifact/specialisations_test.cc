@@ -10,7 +10,6 @@
 #include "artifact/tiny_plan.h"
 #include "artifact/write_artifact.h"
 #include "base/json_fields.h"
-#include "collage/dynamic_artifact.h"
 
 namespace collage {
 namespace {
@@ -59,9 +58,9 @@ class Specialisations : public ::testing::Test {
     if (!saved) return saved.status();
     const Status written = write_artifact(path_, std::move(saved).value(), {1, "m"}, {});
     if (!written.ok()) return written;
-    Result<DynamicArtifact> artifact = DynamicArtifact::load(path_);
+    Result<Program> artifact = Program::load(path_);
     if (!artifact) return artifact.status();
-    Result<DynamicContext> context = artifact->make_context();
+    Result<Context> context = artifact->make_context();
     if (!context) return context.status();
     std::vector<Tensor> inputs(artifact->inputs().size(), testing::tiny_input(1));
     Status status;

@@ -79,7 +79,7 @@ TEST_P(SavedProgram, RunsWithOtherThreads) {
     const std::vector<Tensor> inputs = synthetic_inputs(model.impl().module.main(), 5).value();
     const std::vector<Tensor> expected = program->run(inputs).value();
     for (const int told : {0, 1, 3, 5}) {
-      const Result<Artifact> artifact = Artifact::load(file, told);
+      const Result<Program> artifact = Program::load(file, told);
       ASSERT_TRUE(artifact.ok()) << artifact.status().to_string();
       EXPECT_EQ(artifact->threads(), told > 0     ? told
                                      : chosen > 0 ? chosen

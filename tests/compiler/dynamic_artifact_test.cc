@@ -1,8 +1,6 @@
 // Dynamic programs as files: what was compiled runs from the file, with the same bits, and nothing
 // else does.
-#include <collage/artifact.h>
 #include <collage/dynamic.h>
-#include <collage/dynamic_artifact.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -30,10 +28,10 @@ class Saved : public ::testing::Test {
  protected:
   ~Saved() override { std::filesystem::remove(path_); }
 
-  DynamicArtifact saved(const DynamicProgram& program) {
+  Program saved(const Program& program) {
     const Status status = program.save(path_);
     EXPECT_TRUE(status.ok()) << status.to_string();
-    Result<DynamicArtifact> artifact = DynamicArtifact::load(path_);
+    Result<Program> artifact = Program::load(path_);
     EXPECT_TRUE(artifact.ok()) << artifact.status().to_string();
     return std::move(artifact).value();
   }
@@ -74,7 +72,7 @@ DynamicOptions quick() {
 
 TEST_F(Saved, RunsWithTheSameBits) {
   ModelBuilder m(17);
-  Result<DynamicProgram> program = DynamicProgram::load(product(m).write(), quick());
+  Result<Program> program = Program::compile(product(m).write(), quick());
   ASSERT_TRUE(program.ok()) << program.status().to_string();
   std::vector<std::vector<Tensor>> expected;
   for (const int64_t rows : {4, 9}) {
@@ -83,12 +81,15 @@ TEST_F(Saved, RunsWithTheSameBits) {
     expected.push_back(std::move(outputs).value());
   }
   EXPECT_EQ(program->specialisations()[0].kernels, 1u);
-  const DynamicArtifact artifact = saved(*program);
-  EXPECT_THAT(artifact.specialisations(), ElementsAre("x (4, 256)", "x (9, 256)"));
+  const Program artifact = saved(*program);
+  std::vector<std::string> shapes;
+  for (const SpecialisationInfo& one : artifact.specialisations()) shapes.push_back(one.shapes);
+  EXPECT_THAT(shapes, ElementsAre("x (4, 256)", "x (9, 256)"));
+  EXPECT_EQ(artifact.inputs()[0].shape, (Shape{-1, 256}));
   EXPECT_EQ(artifact.inputs()[0].dims, (std::vector<std::string>{"rows", "256"}));
   // Each weight once, whatever specialisations read it.
   EXPECT_LT(std::filesystem::file_size(path_), 256 * 256 * sizeof(float) * 3 / 2);
-  Result<DynamicContext> context = artifact.make_context();
+  Result<Context> context = artifact.make_context();
   ASSERT_TRUE(context.ok());
   for (size_t i = 0; i < expected.size(); ++i) {
     Result<std::vector<Tensor>> outputs = context->run({ramp(i == 0 ? 4 : 9)});
@@ -111,16 +112,16 @@ TEST_F(Saved, ContextsHaveStatesOfTheirOwn) {
   DynamicOptions options = quick();
   options.buckets = {{"old", {4, 16}}, {"new", {1, 4}}};
   options.states["past"] = "present";
-  Result<DynamicProgram> program = DynamicProgram::load(running_mean(m).write(), options);
+  Result<Program> program = Program::compile(running_mean(m).write(), options);
   ASSERT_TRUE(program.ok()) << program.status().to_string();
   const Status prepared = program->prepare_buckets();
   ASSERT_TRUE(prepared.ok()) << prepared.to_string();
   EXPECT_EQ(program->specialisations().size(), 4u);
-  const DynamicArtifact artifact = saved(*program);
+  const Program artifact = saved(*program);
   ASSERT_EQ(artifact.inputs().size(), 2u);
   ASSERT_EQ(artifact.outputs().size(), 1u);
-  DynamicContext first = artifact.make_context().value(), other = artifact.make_context().value();
-  const auto mean = [](DynamicContext& context, int64_t rows, int64_t kept, float value) -> double {
+  Context first = artifact.make_context().value(), other = artifact.make_context().value();
+  const auto mean = [](Context& context, int64_t rows, int64_t kept, float value) -> double {
     Result<std::vector<Tensor>> outputs = context.run(
         {floats({rows, 2}, std::vector<float>(static_cast<size_t>(2 * rows), value)),
          floats({kept + rows, 1}, std::vector<float>(static_cast<size_t>(kept + rows), 1))});
@@ -138,7 +139,7 @@ TEST_F(Saved, ContextsHaveStatesOfTheirOwn) {
 
 TEST_F(Saved, BucketsAreNeededToPrepareThemAll) {
   ModelBuilder m(17);
-  Result<DynamicProgram> program = DynamicProgram::load(product(m).write(), quick());
+  Result<Program> program = Program::compile(product(m).write(), quick());
   ASSERT_TRUE(program.ok());
   EXPECT_EQ(program->prepare_buckets().message(), "dimension 'rows' has no buckets");
   EXPECT_EQ(program->save(path_).message(), "nothing was compiled: prepare shapes first");
@@ -170,7 +171,7 @@ Tensor ones(int64_t rows) {
 TEST_F(Saved, ModelsOfSeveralStagesRunAsBefore) {
   ModelBuilder m(17);
   const std::filesystem::path model = rows_of_nonzeros(m).write();
-  Result<DynamicProgram> program = DynamicProgram::load(model, quick());
+  Result<Program> program = Program::compile(model, quick());
   ASSERT_TRUE(program.ok()) << program.status().to_string();
   const std::vector<Tensor> expected = program->run({ones(4)}).value();
   const Status status = program->save(path_);
@@ -182,7 +183,7 @@ TEST_F(Saved, ModelsOfSeveralStagesRunAsBefore) {
   DynamicOptions options = quick();
   options.program.targets = {"reference"};  // the file's stand
   options.compile_on_demand = false;
-  Result<DynamicProgram> loaded = DynamicProgram::load(path_, options);
+  Result<Program> loaded = Program::compile(path_, options);
   ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
   const Result<std::vector<Tensor>> outputs = loaded->run({ones(4)});
   ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
@@ -196,7 +197,7 @@ TEST_F(Saved, ModelsOfSeveralStagesRunAsBefore) {
 
   // What it does not hold is compiled, and what was loaded can be saved again.
   options.compile_on_demand = true;
-  Result<DynamicProgram> compiling = DynamicProgram::load(path_, options);
+  Result<Program> compiling = Program::compile(path_, options);
   ASSERT_TRUE(compiling.ok());
   ASSERT_TRUE(compiling->run({ones(4)}).ok());
   const Result<std::vector<Tensor>> others = compiling->run({ones(6)});
@@ -205,7 +206,7 @@ TEST_F(Saved, ModelsOfSeveralStagesRunAsBefore) {
   const Status again = compiling->save(path_);
   ASSERT_TRUE(again.ok()) << again.to_string();
   options.compile_on_demand = false;
-  EXPECT_TRUE(DynamicProgram::load(path_, options)->run({ones(6)}).ok());
+  EXPECT_TRUE(Program::compile(path_, options)->run({ones(6)}).ok());
 }
 
 TEST_F(Saved, StagesAreCompiledAsTheFileSays) {
@@ -215,7 +216,7 @@ TEST_F(Saved, StagesAreCompiledAsTheFileSays) {
   options.program.exclude = {"onednn"};
   options.program.pin = {"NonZero=native"};
   options.program.memory = {"cpu:0=1G"};
-  Result<DynamicProgram> program = DynamicProgram::load(rows_of_nonzeros(m).write(), options);
+  Result<Program> program = Program::compile(rows_of_nonzeros(m).write(), options);
   ASSERT_TRUE(program.ok()) << program.status().to_string();
   ASSERT_TRUE(program->run({ones(4)}).ok());
   ASSERT_TRUE(program->save(path_).ok());
@@ -230,7 +231,7 @@ TEST_F(Saved, StagesAreCompiledAsTheFileSays) {
 
 TEST_F(Saved, StagesOfAnotherModelAreNotTaken) {
   ModelBuilder m(17);
-  Result<DynamicProgram> program = DynamicProgram::load(rows_of_nonzeros(m).write(), quick());
+  Result<Program> program = Program::compile(rows_of_nonzeros(m).write(), quick());
   ASSERT_TRUE(program.ok());
   ASSERT_TRUE(program->run({ones(4)}).ok());
   ASSERT_TRUE(program->save(path_).ok());
@@ -243,7 +244,7 @@ TEST_F(Saved, StagesOfAnotherModelAreNotTaken) {
     if (entry.name.starts_with("plans/"))
       entry.name = entry.name == "plans/00000" ? "plans/00001" : "plans/00000";
   ASSERT_TRUE(write_zip(path_, entries, file->manifest()).ok());
-  Result<DynamicProgram> loaded = DynamicProgram::load(path_, quick());
+  Result<Program> loaded = Program::compile(path_, quick());
   ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
   EXPECT_EQ(loaded->run({ones(4)}).status().to_string(), "main: its plan is another stage's");
 }
@@ -262,7 +263,7 @@ TEST_F(Saved, LaterStagesKeepToTheTargets) {
   m.output("y", kFloat);
   DynamicOptions options = quick();
   options.program.exclude = {"onednn"};
-  Result<DynamicProgram> program = DynamicProgram::load(m.write(), options);
+  Result<Program> program = Program::compile(m.write(), options);
   ASSERT_TRUE(program.ok());
   for (const int64_t n : {512, 1024}) {
     Result<std::vector<Tensor>> outputs =
@@ -274,25 +275,44 @@ TEST_F(Saved, LaterStagesKeepToTheTargets) {
   EXPECT_EQ(std::count_if(made.begin(), made.end(), [](const auto& one) { return one.quick; }), 1);
 }
 
-TEST_F(Saved, FilesOfEachKindNameWhatLoadsThem) {
+TEST_F(Saved, FilesOfEachKindNameWhatTakesThem) {
   ModelBuilder m(17);
-  Result<DynamicProgram> program = DynamicProgram::load(product(m).write(), quick());
+  Result<Program> program = Program::compile(product(m).write(), quick());
   ASSERT_TRUE(program.ok());
   ASSERT_TRUE(program->run({ramp(4)}).ok());
-  saved(*program);
-  EXPECT_EQ(Artifact::load(path_).status().message(),
-            "it holds a program of several shapes, which DynamicArtifact loads");
-  EXPECT_THAT(DynamicProgram::load(path_).status().message(),
-              HasSubstr("it holds a program of several shapes, which DynamicArtifact loads"));
+  EXPECT_EQ(program->make_context().status().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(saved(*program).prepare({ramp(5)}).message(),
+            "the program is compiled already, for all the shapes that it takes");
+  EXPECT_THAT(Program::compile(path_, quick()).status().message(),
+              HasSubstr("it holds a program of several shapes, which Program::load takes"));
   ModelBuilder several(17);
-  Result<DynamicProgram> staged = DynamicProgram::load(rows_of_nonzeros(several).write(), quick());
+  Result<Program> staged = Program::compile(rows_of_nonzeros(several).write(), quick());
   ASSERT_TRUE(staged.ok());
   ASSERT_TRUE(staged->run({ones(4)}).ok());
   ASSERT_TRUE(staged->save(path_).ok());
-  for (const Status& status :
-       {Artifact::load(path_).status(), DynamicArtifact::load(path_).status()})
-    EXPECT_THAT(status.message(),
-                HasSubstr("it holds a model that runs in stages, which DynamicProgram loads"));
+  EXPECT_THAT(Program::load(path_).status().message(),
+              HasSubstr("it holds a model that runs in stages, which Program::compile takes"));
+}
+
+// The caller's tensors are written, and one of another shape is refused.
+TEST_F(Saved, WritesWhereTheCallerWants) {
+  ModelBuilder m(17);
+  Result<Program> program = Program::compile(product(m).write(), quick());
+  ASSERT_TRUE(program.ok());
+  const std::vector<Tensor> expected = program->run({ramp(4)}).value();
+  Context context = saved(*program).make_context().value();
+  const Tensor y = Tensor::zeros(DType::kFloat32, {4, 256});
+  std::vector<Tensor> outputs = {y, Tensor(), Tensor()};
+  const Status status = context.run({ramp(4)}, outputs);
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(std::memcmp(outputs[i].raw(), expected[i].raw(), expected[i].bytes()), 0);
+  EXPECT_EQ(outputs[0].raw(), y.raw());
+  outputs = {Tensor::zeros(DType::kFloat32, {5, 256}), Tensor(), Tensor()};
+  EXPECT_THAT(context.run({ramp(4)}, outputs).message(), HasSubstr("output 'y': expected"));
+  outputs = {y, y, Tensor()};
+  EXPECT_EQ(context.run({ramp(4)}, outputs).message(),
+            "output 'same': its memory overlaps that of output 'y'");
 }
 
 }  // namespace

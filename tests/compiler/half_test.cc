@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backend/targets/backends.h"
-#include "collage/artifact.h"
+#include "collage/program.h"
 #include "compiler/compile.h"
 #include "ir/structural.h"
 #include "ir/text_printer.h"
@@ -127,7 +127,7 @@ TEST_P(Half, AnArtifactHoldsTheModelAsItWasImported) {
   const Tensor expected = interpret(own.function, inputs).value()[0];
   EXPECT_EQ(compare_tensors(interpret(same.function, inputs).value()[0], expected, {}).reason, "");
   Result<std::vector<Tensor>> outputs =
-      Artifact::load(folder_ / "model.collage").value().make_context().value().run(inputs);
+      Program::load(folder_ / "model.collage").value().make_context().value().run(inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
   const Difference difference = compare_tensors((*outputs)[0], expected, same.tolerance);
   EXPECT_TRUE(difference.within) << difference.reason;

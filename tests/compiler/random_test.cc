@@ -1,6 +1,6 @@
 // Random numbers of programs: others in every run, the same sequence of them from every program,
 // context and artifact, and where programs are checked always those of the first run.
-#include <collage/artifact.h>
+#include <collage/program.h>
 
 #include "compiler/given_model.h"
 #include "report/report.h"
@@ -54,7 +54,7 @@ TEST_F(RandomNumbers, AreOthersInEveryRunAndTheSameSequenceAlways) {
   const nlohmann::json report = report_json(model, program->impl().report, RunFacts{});
   const Status saved = save_program(*program, model, report, file);
   ASSERT_TRUE(saved.ok()) << saved.to_string();
-  Result<Artifact> artifact = Artifact::load(file);
+  Result<Program> artifact = Program::load(file);
   ASSERT_TRUE(artifact.ok()) << artifact.status().to_string();
   Result<Context> loaded = artifact->make_context();
   ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();

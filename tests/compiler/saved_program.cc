@@ -25,7 +25,7 @@ Result<std::string> run_all(const Model& model, const ProgramOptions& options,
                             const std::filesystem::path& file, int contexts, int runs) {
   Program program = TRY(Program::compile(model, options));
   TRY(program.save(model, file));
-  const Artifact artifact = TRY(Artifact::load(file));
+  const Program artifact = TRY(Program::load(file));
   if (artifact.inputs().size() != program.inputs().size()) return std::string("other inputs");
   std::vector<std::vector<Tensor>> inputs, expected;
   std::vector<Context> ready;
@@ -71,7 +71,7 @@ int accepted_damages(const std::filesystem::path& path, uint32_t count) {
   for (uint32_t number = 0; number < count; ++number) {
     const std::string bad = damaged(file, manifest, number);
     if (bad == file) continue;
-    Status status = Artifact::load(bad.data(), bad.size()).status();
+    Status status = Program::load(bad.data(), bad.size()).status();
     if (status.ok()) {  // what running does not read is refused when it is asked for
       const auto opened = ArtifactFile::from_memory(bad.data(), bad.size(), nullptr).value();
       for (const ManifestEntry& entry : manifest.entries)

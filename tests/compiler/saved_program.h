@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "collage/artifact.h"
+#include "collage/program.h"
 #include "compiler/compile.h"
 
 namespace collage::testing {

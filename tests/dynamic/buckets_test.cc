@@ -26,8 +26,9 @@ TEST(Padding, SumsAreReadFromText) {
 }
 
 TEST(Padding, SizesComeFromShapes) {
-  const std::vector<DynamicTensorInfo> declared = {{"mask", {"batch", "past + sequence"}},
-                                                   {"tokens", {"batch", "sequence"}}};
+  const std::vector<TensorInfo> declared = {
+      open_tensor("mask", {"batch", "past + sequence"}, DType::kFloat32),
+      open_tensor("tokens", {"batch", "sequence"}, DType::kFloat32)};
   Result<DimSizes> sizes = sizes_of(declared, {{2, 9}, {2, 4}});
   ASSERT_TRUE(sizes.ok()) << sizes.status().to_string();
   EXPECT_EQ(*sizes, (DimSizes{{"batch", 2}, {"past", 5}, {"sequence", 4}}));
@@ -37,7 +38,7 @@ TEST(Padding, SizesComeFromShapes) {
 }
 
 TEST(Padding, PartsOfASumArePaddedEachAtItsEnd) {
-  const DynamicTensorInfo info{"x", {"2", "a + b"}};
+  const TensorInfo info = open_tensor("x", {"2", "a + b"}, DType::kFloat32);
   const DimSizes sizes = {{"a", 2}, {"b", 1}}, padded = {{"a", 3}, {"b", 2}};
   const Tensor tensor = floats({2, 3}, {1, 2, 3, 4, 5, 6});
   const PaddedShape shape = PaddedShape::of(info, tensor.shape(), sizes, padded);
@@ -72,7 +73,7 @@ TEST(Buckets, OneSpecialisationServesAllSizesUpToItsBucket) {
   declare_rows(m);
   DynamicOptions options;
   options.buckets["rows"] = {8, 4};
-  Result<DynamicProgram> program = DynamicProgram::load(m.write(), options);
+  Result<Program> program = Program::compile(m.write(), options);
   ASSERT_TRUE(program.ok()) << program.status().to_string();
   for (int64_t rows = 1; rows <= 6; ++rows) {
     const std::vector<float> values(static_cast<size_t>(2 * rows), 1),
@@ -95,7 +96,7 @@ TEST(Buckets, AModelThatSeesThePaddingIsRefused) {
   declare_rows(m);
   DynamicOptions options;
   options.buckets["rows"] = {4};
-  const Status status = DynamicProgram::load(m.write(), options).status();
+  const Status status = Program::compile(m.write(), options).status();
   EXPECT_EQ(status.code(), ErrorCode::kVerification);
   EXPECT_THAT(status.to_string(), HasSubstr("output 'sum' depends on what inputs are padded with"));
 }
@@ -105,7 +106,7 @@ TEST(Buckets, AnOutputThatDoesNotSayWhatIsPaddingIsRefused) {
   masked_sum(m, true);
   DynamicOptions options;
   options.buckets["rows"] = {4};
-  const Status status = DynamicProgram::load(m.write(), options).status();
+  const Status status = Program::compile(m.write(), options).status();
   EXPECT_EQ(status.code(), ErrorCode::kVerification);
   EXPECT_THAT(status.to_string(), HasSubstr("its dimensions do not say which part"));
 }
@@ -115,7 +116,7 @@ TEST(States, AreKeptFromRunToRun) {
   DynamicOptions options;
   options.buckets["old"] = {4, 16};
   options.states["past"] = "present";
-  Result<DynamicProgram> program = DynamicProgram::load(running_mean(m).write(), options);
+  Result<Program> program = Program::compile(running_mean(m).write(), options);
   ASSERT_TRUE(program.ok()) << program.status().to_string();
   ASSERT_EQ(program->inputs().size(), 2u);
   ASSERT_EQ(program->outputs().size(), 1u);
@@ -141,15 +142,14 @@ TEST(States, OptionsThatDoNotFitAreRefused) {
   running_mean(m).write();
   DynamicOptions options;
   options.states["past"] = "present";
-  EXPECT_EQ(DynamicProgram::load(m.file(), options).status().message(),
+  EXPECT_EQ(Program::compile(m.file(), options).status().message(),
             "state 'past' has no dimension with buckets");
   options.buckets["old"] = {4};
   options.states["past"] = "mean";
-  EXPECT_EQ(DynamicProgram::load(m.file(), options).status().message(),
+  EXPECT_EQ(Program::compile(m.file(), options).status().message(),
             "dimension 0 of output 'mean' is not 'old + …'");
   options.states = {{"nobody", "present"}};
-  EXPECT_EQ(DynamicProgram::load(m.file(), options).status().message(),
-            "state 'nobody' is no input");
+  EXPECT_EQ(Program::compile(m.file(), options).status().message(), "state 'nobody' is no input");
 }
 
 }  // namespace

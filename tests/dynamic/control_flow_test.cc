@@ -17,13 +17,13 @@ constexpr int32_t kBool = onnx::TensorProto::BOOL;
 // A graph for an attribute, written as a model.
 onnx::GraphProto graph_of(ModelBuilder& m) { return m.graph(); }
 
-DynamicProgram load(ModelBuilder& m) {
-  Result<DynamicProgram> program = DynamicProgram::load(m.write());
+Program load(ModelBuilder& m) {
+  Result<Program> program = Program::compile(m.write(), DynamicOptions());
   EXPECT_TRUE(program.ok()) << program.status().to_string();
   return std::move(*program);
 }
 
-std::vector<Tensor> run(DynamicProgram& program, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> run(Program& program, const std::vector<Tensor>& inputs) {
   Result<std::vector<Tensor>> outputs = program.run(inputs);
   EXPECT_TRUE(outputs.ok()) << outputs.status().to_string();
   return outputs.ok() ? *outputs : std::vector<Tensor>(program.outputs().size());
@@ -43,7 +43,7 @@ TEST(DynamicGraph, ConditionTakesItsBranch) {
       .graph("else_branch", graph_of(negative));
   m.node("Abs", {"y"}, {"z"});
   m.output("y", kFloat).output("z", kFloat);
-  DynamicProgram program = load(m);
+  Program program = load(m);
   std::vector<Tensor> outputs = run(program, {floats({2}, {1, 3})});
   EXPECT_THAT(values_of(outputs[0]), ElementsAre(2, 6));
   outputs = run(program, {floats({3}, {1, -3, -4})});
@@ -77,7 +77,7 @@ TEST(DynamicGraph, BranchesOfFunctionsDoNotMeetTheCallersNames) {
   m.node("added", {"t", "c"}, {"z"}).domain("local");
   m.node("Add", {"z", "t"}, {"sum"});
   m.output("sum", kFloat);
-  DynamicProgram program = load(m);
+  Program program = load(m);
   EXPECT_THAT(values_of(run(program, {floats({2}, {1, 2}), Tensor::scalar<bool>(true)})[0]),
               ElementsAre(102, 104));
   EXPECT_THAT(values_of(run(program, {floats({2}, {1, 2}), Tensor::scalar<bool>(false)})[0]),
@@ -103,7 +103,7 @@ ModelBuilder& doubling(ModelBuilder& m, bool trip_count) {
 
 TEST(DynamicGraph, LoopRunsWhileItsConditionHolds) {
   ModelBuilder m(17);
-  DynamicProgram program = load(doubling(m, false));
+  Program program = load(doubling(m, false));
   std::vector<Tensor> outputs = run(program, {floats({2}, {20, 1}), Tensor::scalar<float>(10)});
   EXPECT_THAT(values_of(outputs[0]), ElementsAre(160, 8));
   EXPECT_EQ(outputs[1].shape(), (Shape{3, 2}));
@@ -114,7 +114,7 @@ TEST(DynamicGraph, LoopRunsWhileItsConditionHolds) {
 
 TEST(DynamicGraph, LoopEndsAtItsTripCount) {
   ModelBuilder m(17);
-  DynamicProgram program = load(doubling(m, true));
+  Program program = load(doubling(m, true));
   const std::vector<Tensor> outputs = run(program, {floats({1}, {1}), Tensor::scalar<float>(1)});
   EXPECT_THAT(values_of(outputs[0]), ElementsAre(4));
   // Or before, where its condition says so.
@@ -138,7 +138,7 @@ TEST(DynamicGraph, ScanOverComputedLength) {
       .ints("scan_output_directions", {0, 1})
       .graph("body", body.graph());
   m.output("total", kFloat).output("sums", kFloat).output("turned", kFloat);
-  DynamicProgram program = load(m);
+  Program program = load(m);
   // Few steps are unrolled, many are not.
   for (int64_t n : {3, 3000}) {
     std::vector<float> rows(static_cast<size_t>(2 * n), 1);
@@ -164,7 +164,7 @@ TEST(DynamicGraph, ShapesThatDependOnValues) {
   m.node("Shape", {"y"}, {"count"});
   m.node("TopK", {"y", "count"}, {"sorted", "order"});
   m.output("sorted", kFloat).output("order", kInt64);
-  DynamicProgram program = load(m);
+  Program program = load(m);
   std::vector<Tensor> outputs = run(program, {floats({5}, {0, 3, 0, 7, 5})});
   EXPECT_THAT(values_of(outputs[0]), ElementsAre(7, 5, 3));
   EXPECT_THAT(values_of(outputs[1]), ElementsAre(1, 2, 0));
@@ -184,7 +184,7 @@ TEST(DynamicGraph, ShapesGivenAsValues) {
   m.node("Expand", {"one", "square"}, {"ones"});
   m.constant("one", Tensor::scalar<float>(1));
   m.output("y", kFloat).output("ones", kFloat);
-  DynamicProgram program = load(m);
+  Program program = load(m);
   std::vector<Tensor> outputs =
       run(program, {floats({6}, {1, 2, 3, 4, 5, 6}), Tensor::from<int64_t>({2}, {2, 3})});
   EXPECT_EQ(outputs[0].shape(), (Shape{2, 3}));
@@ -216,7 +216,7 @@ TEST(DynamicGraph, ConditionInsideALoop) {
   m.input("x", {}, kInt64);
   m.node("Loop", {"", "", "x"}, {"last", "path"}).graph("body", body.graph());
   m.output("last", kInt64).output("path", kInt64);
-  DynamicProgram program = load(m);
+  Program program = load(m);
   const std::vector<Tensor> outputs = run(program, {Tensor::scalar<int64_t>(6)});
   EXPECT_THAT(values_of(outputs[1]), ElementsAre(3, 10, 5, 16, 8, 4, 2, 1));
 }
@@ -229,7 +229,7 @@ TEST(DynamicGraph, ListsWhatItKeeps) {
   m.node("NonZero", {"y"}, {"w"});
   m.node("Neg", {"w"}, {"z"});
   m.output("z", kInt64);
-  DynamicProgram program = load(m);
+  Program program = load(m);
   for (int64_t n = 1; n <= 70; ++n)
     run(program, {floats({n}, std::vector<float>(static_cast<size_t>(n), 1))});
   const std::vector<SpecialisationInfo> made = program.specialisations();
@@ -261,7 +261,7 @@ TEST(DynamicGraph, OperatorsOfTheUser) {
   options.operators["NonZero"] = [](const ForeignCall&) -> Result<std::vector<Tensor>> {
     return std::vector<Tensor>{Tensor::from<int64_t>({1}, {7})};
   };
-  Result<DynamicProgram> program = DynamicProgram::load(m.write(), options);
+  Result<Program> program = Program::compile(m.write(), options);
   ASSERT_TRUE(program.ok()) << program.status().to_string();
   const std::vector<Tensor> outputs = run(*program, {floats({2}, {1, 2})});
   EXPECT_THAT(values_of(outputs[0]), ElementsAre(3, 6));
@@ -269,7 +269,7 @@ TEST(DynamicGraph, OperatorsOfTheUser) {
   options.operators["my.domain::Scale"] = [](const ForeignCall&) -> Result<std::vector<Tensor>> {
     return std::vector<Tensor>{};
   };
-  program = DynamicProgram::load(m.file(), options);
+  program = Program::compile(m.file(), options);
   ASSERT_TRUE(program.ok());
   EXPECT_EQ(program->run({floats({1}, {1})}).status().message(),
             "the operator given for it returned 0 results, not 1");
@@ -281,7 +281,7 @@ TEST(DynamicGraph, WhatIsNeverSupportedIsRefused) {
   m.node("NonZero", {"x"}, {"w"});
   m.node("Frobnicate", {"x"}, {"y"}).name("f");
   m.output("w", kInt64).output("y", kFloat);
-  DynamicProgram program = load(m);
+  Program program = load(m);
   Result<std::vector<Tensor>> outputs = program.run({floats({1}, {1})});
   ASSERT_FALSE(outputs.ok());
   EXPECT_EQ(outputs.status().code(), ErrorCode::kUnsupported);

@@ -54,7 +54,7 @@ def check_buckets(folder):
     assert len(compiled) == 4, [made.shapes for made in compiled]
     saved = os.path.join(folder, "bert.collage")
     program.save(saved)
-    again = collage.load_dynamic_artifact(saved)
+    again = collage.load(saved)
     assert len(again.specialisations) == 4, again.specialisations
     assert os.path.getsize(saved) < 1.5 * os.path.getsize(path), "the weights are there more than once"
     for name, output in program.run(given).items():
@@ -85,7 +85,7 @@ def check_states(folder):
     assert len(compiled) == 3, [made.shapes for made in compiled]
     saved = os.path.join(folder, "gpt2.collage")
     program.save(saved)
-    first = collage.load_dynamic_artifact(saved)
+    first = collage.load(saved)
     other, prompt = first.beside(), {"input_ids": np.arange(7, dtype=np.int64)[None] * 3, "attention_mask": np.ones((1, 7), np.int64),
                                      "position_ids": np.arange(7, dtype=np.int64)[None]}
     prompt = {info.name: prompt[info.name] for info in first.inputs}

@@ -377,9 +377,8 @@ def check_types(folder):
         tree = ast.parse(file.read())
     classes = {node.name: {item.name for item in node.body if isinstance(item, ast.FunctionDef)} for node in tree.body
                if isinstance(node, ast.ClassDef)}
-    assert classes["Program"] >= {"inputs", "outputs", "run", "run_into"} and "compile" in classes["Model"], classes
-    assert classes["CompiledProgram"] >= {"report_text", "save"} and "__init__" in classes["LoadedProgram"], classes
-    assert {"load", "load_artifact", "load_artifact_bytes", "empty", "explain_report", "report_page", "define_operator", "check_operator"} <= {
+    assert classes["Program"] >= {"inputs", "outputs", "run", "run_into", "report_text", "save"} and "compile" in classes["Model"], classes
+    assert {"load", "load_program", "load_program_bytes", "load_dynamic", "empty", "explain_report", "report_page", "define_operator", "check_operator"} <= {
         n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
 
 

@@ -55,15 +55,15 @@ def check_signatures(folder):
 
 
 def check_signed_programs_of_several_shapes(folder):
-    """The same of `load_dynamic` and `load_dynamic_artifact`."""
+    """The same of what `load_dynamic` saved."""
     model, path = os.path.join(folder, "relu.onnx"), os.path.join(folder, "relu.collage")
     onnx.save(tiny_models.relu_model(("batch", 3)), model)
     program = collage.load_dynamic(model, targets="reference", database=os.path.join(folder, "costs.db"), buckets={"batch": [4]})
     program.prepare_buckets()
     program.save(path, signing_key=KEYS["PrivateKey"])
-    loaded = collage.load_dynamic_artifact(path, public_key=KEYS["PublicKey"])
+    loaded = collage.load(path, public_key=KEYS["PublicKey"])
     np.testing.assert_array_equal(loaded(np.full((2, 3), -1, np.float32)), np.zeros((2, 3), np.float32))
-    assert "its signature" in refusal(lambda: collage.load_dynamic_artifact(path, public_key=KEYS["OtherPublicKey"]))[1]
+    assert "its signature" in refusal(lambda: collage.load(path, public_key=KEYS["OtherPublicKey"]))[1]
 
 
 def check_data_roots(folder):

@@ -26,15 +26,15 @@ Result<StagedProgram> open_staged(const SharedOptions& options) {
   dynamic.data_roots = load.data_roots;
   if (!options.required_signature.empty())
     dynamic.public_key = TRY(read_key("--require-signature", options.required_signature));
-  DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
+  Program program = TRY(Program::compile(options.model, dynamic));
   TensorsByName given = TRY(given_inputs(program.inputs(), options));
   std::map<std::string, Shape> shapes = load.shapes;
   for (const auto& [name, tensor] : given) shapes[name] = tensor.shape();
-  TensorsByName tensors = TRY(random_tensors(*program.impl().context.model, program.inputs(),
-                                             load.dims, shapes, kInputSeed));
+  TensorsByName tensors = TRY(random_tensors(*dynamic_program(program).context.model,
+                                             program.inputs(), load.dims, shapes, kInputSeed));
   for (auto& [name, tensor] : given) tensors[name] = std::move(tensor);
   auto progress = std::make_unique<ProgressLine>();
-  program.impl().context.progress = progress.get();
+  dynamic_program(program).context.progress = progress.get();
   return StagedProgram{std::move(program), std::move(tensors), std::move(progress)};
 }
 
@@ -42,7 +42,7 @@ Result<StagedProgram> open_staged(const SharedOptions& options) {
 
 std::vector<Tensor> StagedProgram::inputs() const {
   std::vector<Tensor> result;
-  for (const DynamicTensorInfo& info : program.inputs()) result.push_back(tensors.at(info.name));
+  for (const TensorInfo& info : program.inputs()) result.push_back(tensors.at(info.name));
   return result;
 }
 
@@ -89,11 +89,11 @@ Result<StagedProgram> in_stages(const SharedOptions& options, const Status& fail
   return staged;
 }
 
-Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
+Result<TensorsByName> given_inputs(const std::vector<TensorInfo>& infos,
                                    const SharedOptions& options) {
   TensorsByName given;
   for (const std::string& text : options.inputs) {
-    const auto info = std::find_if(infos.begin(), infos.end(), [&](const DynamicTensorInfo& one) {
+    const auto info = std::find_if(infos.begin(), infos.end(), [&](const TensorInfo& one) {
       return text.rfind(one.name + "=", 0) == 0 && text.size() > one.name.size() + 1;
     });
     if (info == infos.end()) return usage_error("--inputs {}: the model has no such input", text);
@@ -102,7 +102,7 @@ Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
   return given;
 }
 
-std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
+std::vector<TensorInfo> infos_of(const std::vector<TensorInfo>& declared,
                                  const std::vector<Tensor>& outputs) {
   std::vector<TensorInfo> infos;
   for (size_t i = 0; i < outputs.size(); ++i)
@@ -171,7 +171,7 @@ Status verify_staged(StagedProgram& staged, const SharedOptions& options,
       expectation.is_given()
           ? TRY(expectation.outputs(options, staged.input_infos(), staged.inputs(), count))
           : Expected{"the reference interpreter",
-                     TRY(run_reference(staged.program.impl().context, staged.tensors))};
+                     TRY(run_reference(dynamic_program(staged.program).context, staged.tensors))};
   std::string failure;
   for (size_t i = 0; i < count; ++i) {
     const std::string& name = staged.program.outputs()[i].name;

@@ -17,7 +17,7 @@ namespace collage::tool {
 
 // A program that runs in stages, with its inputs.
 struct StagedProgram {
-  DynamicProgram program;
+  Program program;
   TensorsByName tensors;
   std::unique_ptr<ProgressLine> progress;
 
@@ -34,10 +34,10 @@ Result<std::optional<StagedProgram>> staged_artifact(const SharedOptions& option
 Status runs_in_stages(const SharedOptions& options, const Status& failure);
 
 // Reads the inputs that --inputs gives, by name; kUsage: `infos` do not have one of them.
-Result<TensorsByName> given_inputs(const std::vector<DynamicTensorInfo>& infos,
+Result<TensorsByName> given_inputs(const std::vector<TensorInfo>& infos,
                                    const SharedOptions& options);
 // Returns the outputs' names with their actual shapes.
-std::vector<TensorInfo> infos_of(const std::vector<DynamicTensorInfo>& declared,
+std::vector<TensorInfo> infos_of(const std::vector<TensorInfo>& declared,
                                  const std::vector<Tensor>& outputs);
 
 // Runs it on its inputs, and saves what was compiled.

@@ -1,7 +1,6 @@
 #include "specialised.h"
 
 #include <collage/dynamic.h>
-#include <collage/dynamic_artifact.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -108,16 +107,16 @@ Status time_each(LoadedSpecialisations& program) {
   return {};
 }
 
-Status run_given(const SharedOptions& options, const DynamicArtifact& program) {
+Status run_given(const SharedOptions& options, const Program& program) {
   const TensorsByName given = TRY(given_inputs(program.inputs(), options));
   std::vector<Tensor> inputs;
-  for (const DynamicTensorInfo& info : program.inputs()) {
+  for (const TensorInfo& info : program.inputs()) {
     const auto found = given.find(info.name);
     if (found == given.end())
       return usage_error("{}: input '{}' is not given", options.model, info.name);
     inputs.push_back(found->second);
   }
-  DynamicContext context = TRY(program.make_context());
+  Context context = TRY(program.make_context());
   std::vector<Tensor> outputs;
   std::vector<double> seconds;
   for (int i = 0; i < kRuns; ++i) {
@@ -166,10 +165,10 @@ Status compile_specialised(const SharedOptions& options, const BucketFlags& flag
   dynamic.buckets = TRY(buckets_of(options, flags));
   if (!flags.states.empty())
     dynamic.states = TRY(states_of(flags, TRY(inspect_onnx(options.model)).inputs));
-  DynamicProgram program = TRY(DynamicProgram::load(options.model, dynamic));
+  Program program = TRY(Program::compile(options.model, dynamic));
   ProgressLine progress;
   InterruptScope interrupts;
-  program.impl().context.progress = &progress;
+  dynamic_program(program).context.progress = &progress;
   TRY(program.prepare_buckets().with_context(options.model));
   TRY(program.save(output, signing_key).with_context(options.model));
   size_t count = 0;
@@ -201,10 +200,9 @@ Status run_specialised(const SharedOptions& options) {
   TRY(check_flags(options));
   if (!options.inputs.empty()) {
     const std::string& key = options.required_signature;
-    Result<DynamicArtifact> program =
-        key.empty()
-            ? DynamicArtifact::load(options.model, options.threads)
-            : DynamicArtifact::load_signed(options.model, TRY(read_key("--require-signature", key)),
+    Result<Program> program =
+        key.empty() ? Program::load(options.model, options.threads)
+                    : Program::load_signed(options.model, TRY(read_key("--require-signature", key)),
                                            options.threads);
     return run_given(options, TRY(std::move(program)));
   }

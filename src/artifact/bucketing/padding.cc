@@ -119,7 +119,19 @@ std::optional<DimSum> DimSum::parse(const std::string& text) {
   return sum;
 }
 
-Result<DimSizes> sizes_of(const std::vector<DynamicTensorInfo>& declared,
+TensorInfo open_tensor(std::string name, std::vector<std::string> dims, DType dtype,
+                       bool has_shape) {
+  TensorInfo info{std::move(name), {}, dtype, std::move(dims), has_shape};
+  for (const std::string& dim : info.dims) {
+    int64_t size = 0;
+    const char* const last = dim.data() + dim.size();
+    const auto [end, failure] = std::from_chars(dim.data(), last, size);
+    info.shape.push_back(failure == std::errc() && end == last ? size : -1);
+  }
+  return info;
+}
+
+Result<DimSizes> sizes_of(const std::vector<TensorInfo>& declared,
                           const std::vector<Shape>& shapes, DimSizes sizes) {
   // Sums last: what single names are tells the one unknown part of a sum.
   bool learned = true;
@@ -163,7 +175,7 @@ Result<DimSizes> bucket_sizes(const DimSizes& sizes,
   return result;
 }
 
-PaddedShape PaddedShape::of(const DynamicTensorInfo& declared, const Shape& shape,
+PaddedShape PaddedShape::of(const TensorInfo& declared, const Shape& shape,
                             const DimSizes& sizes, const DimSizes& padded) {
   PaddedShape result;
   for (size_t i = 0; i < shape.size(); ++i) {

@@ -28,10 +28,14 @@ struct DimSum {
 
 using DimSizes = std::map<std::string, int64_t>;
 
+// Describes a tensor by its dimensions' texts; the shape has -1 for those that are no numbers.
+TensorInfo open_tensor(std::string name, std::vector<std::string> dims, DType dtype,
+                       bool has_shape = true);
+
 // Returns the sizes of named dimensions by the given tensors and the known sizes. kBadModel: they
 // contradict the declaration or each other.
-Result<DimSizes> sizes_of(const std::vector<DynamicTensorInfo>& declared,
-                          const std::vector<Shape>& shapes, DimSizes known = {});
+Result<DimSizes> sizes_of(const std::vector<TensorInfo>& declared, const std::vector<Shape>& shapes,
+                          DimSizes known = {});
 
 // Returns the smallest buckets that hold the sizes; a dimension without buckets stays. kBadModel:
 // one is larger than every bucket.
@@ -46,8 +50,8 @@ struct PaddedShape {
   std::vector<std::vector<Part>> dims;
 
   // A dimension without a name has its extent in `shape`, the tensor's own.
-  static PaddedShape of(const DynamicTensorInfo& declared, const Shape& shape,
-                        const DimSizes& sizes, const DimSizes& padded);
+  static PaddedShape of(const TensorInfo& declared, const Shape& shape, const DimSizes& sizes,
+                        const DimSizes& padded);
   Shape shape() const;
   Shape padded() const;
   bool is_padded() const { return shape() != padded(); }

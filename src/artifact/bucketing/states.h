@@ -14,9 +14,9 @@ namespace collage {
 using TensorsByName = std::map<std::string, Tensor>;
 
 struct StateInfo {
-  DynamicTensorInfo input, added;  // what is kept, and what a run adds
-  size_t axis = 0;                 // that grows
-  std::string dim;                 // its name
+  TensorInfo input, added;  // what is kept, and what a run adds
+  size_t axis = 0;          // that grows
+  std::string dim;          // its name
 };
 
 class States {

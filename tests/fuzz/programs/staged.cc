@@ -1,7 +1,6 @@
-// Files of models that run in stages, and of programs of several shapes, as DynamicProgram and
-// DynamicArtifact load them. What the file does not hold is not compiled.
+// Files of models that run in stages, and of programs of several shapes, as Program::compile and
+// Program::load take them. What the file does not hold is not compiled.
 #include <collage/dynamic.h>
-#include <collage/dynamic_artifact.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,9 +67,9 @@ DynamicOptions options() {
 }
 
 // Ones, of the shape that the dimensions' names leave open.
-std::vector<Tensor> inputs_of(const std::vector<DynamicTensorInfo>& infos) {
+std::vector<Tensor> inputs_of(const std::vector<TensorInfo>& infos) {
   std::vector<Tensor> inputs;
-  for (const DynamicTensorInfo& info : infos) {
+  for (const TensorInfo& info : infos) {
     Shape shape;
     for (const std::string& dim : info.dims) {
       int64_t size = kRows;
@@ -87,7 +86,7 @@ std::vector<Tensor> inputs_of(const std::vector<DynamicTensorInfo>& infos) {
 }
 
 std::string saved(ModelBuilder& model, const std::vector<int64_t>& rows) {
-  Result<DynamicProgram> program = DynamicProgram::load(model.write(), options());
+  Result<Program> program = Program::compile(model.write(), options());
   EXPECT_TRUE(program.ok()) << program.status().to_string();
   for (const int64_t count : rows) {
     Tensor input = Tensor::zeros(DType::kFloat32, {count, kColumns});
@@ -107,9 +106,9 @@ Outcome outcome_of(const Status& status) {
 }
 
 Outcome run_specialisations(const std::string& input) {
-  const Result<DynamicArtifact> artifact = DynamicArtifact::load(input.data(), input.size());
+  const Result<Program> artifact = Program::load(input.data(), input.size());
   if (!artifact.ok()) return outcome_of(artifact.status());
-  Result<DynamicContext> context = artifact->make_context();
+  Result<Context> context = artifact->make_context();
   if (!context.ok()) return outcome_of(context.status());
   const std::vector<Tensor> inputs = inputs_of(artifact->inputs());
   const Status first = context->run(inputs).status();
@@ -121,7 +120,7 @@ Outcome run_stages(const std::string& input) {
   std::ofstream(file, std::ios::binary) << input;
   DynamicOptions loading = options();
   loading.compile_on_demand = false;
-  Result<DynamicProgram> program = DynamicProgram::load(file, loading);
+  Result<Program> program = Program::compile(file, loading);
   if (!program.ok()) return outcome_of(program.status());
   return outcome_of(program->run(inputs_of(program->inputs())).status());
 }
