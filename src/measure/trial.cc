@@ -24,9 +24,16 @@ Status check_guards(const Run& run) {
   return run.workspace.check();
 }
 
-// Outputs and workspace start as bytes of `leftover`: NaN, or huge numbers.
+struct Setting {
+  Side side = Side::kEnd;
+  // What bytes of outputs and workspace are before the run: NaN, or huge numbers.
+  unsigned char leftover = 0xff;
+  TrialInputs inputs = TrialInputs::kSeeded;
+};
+
 Result<Run> run_once(Kernel& kernel, const Variant& variant, Subject& subject, ThreadTeam& team,
-                     Side side, unsigned char leftover, TrialInputs given = TrialInputs::kSeeded) {
+                     const Setting& setting = {}) {
+  const auto [side, leftover, given] = setting;
   Run run;
   std::vector<void*> inputs, outputs;
   for (size_t i = 0; i < variant.inputs.size(); ++i) {
@@ -83,18 +90,18 @@ Status run_kernel(Kernel& kernel, const KernelArgs& args, ThreadTeam& team) {
 Result<Trial> try_kernel(std::shared_ptr<Kernel> kernel, const Variant& variant, Subject& subject,
                          ThreadTeam& team) {
   Trial trial;
-  Run first = TRY(run_once(*kernel, variant, subject, team, Side::kEnd, 0xff));
+  Run first = TRY(run_once(*kernel, variant, subject, team));
   trial.agreement = TRY(subject.check_outputs(variant, first.outputs));
   trial.digest = digest_of(first.outputs);
   {
-    Run second = TRY(run_once(*kernel, variant, subject, team, Side::kBegin, 0x7f));
+    Run second = TRY(run_once(*kernel, variant, subject, team, {Side::kBegin, 0x7f}));
     trial.repeatable = digest_of(second.outputs) == trial.digest;
     if (!trial.repeatable)
       TRY(subject.check_outputs(variant, second.outputs).with_context("on its second run"));
   }
   if (subject.knows_ends(variant)) {
     const Run third =
-        TRY(run_once(*kernel, variant, subject, team, Side::kEnd, 0xff, TrialInputs::kEnds));
+        TRY(run_once(*kernel, variant, subject, team, {.inputs = TrialInputs::kEnds}));
     const Agreement at_ends =
         TRY(subject.check_outputs(variant, third.outputs, TrialInputs::kEnds)
                 .with_context("where some inputs are at the ends of numbers"));

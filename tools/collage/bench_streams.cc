@@ -116,10 +116,10 @@ Result<TimedModel> time_streams(Model model, const BenchOptions& options) {
   facts.threads = each.threads;
   Streams streams = TRY(Streams::compile(model, each, inputs, &facts.compile_seconds));
   Rivals rivals = TRY(Rivals::start(
-      options.compare, options.model,
+      options.model,
       TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
-      model_reference(model, options.max_error).of_peers, thread_count(options), options.max_error,
-      options.streams));
+      {options.compare, model_reference(model, options.max_error).of_peers, thread_count(options),
+       options.max_error, options.streams}));
 
   RunFacts::Throughput throughput;
   throughput.streams = options.streams;

@@ -121,9 +121,10 @@ Result<TimedModel> time_in_turns(Model model, const BenchOptions& options) {
     alone = TRY(compile_alone(model, TRY(program_options(options)),
                               program.impl().report.best_single_backend));
   Rivals rivals = TRY(Rivals::start(
-      options.compare, options.model,
+      options.model,
       TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
-      model_reference(model, options.max_error).of_peers, facts.threads, options.max_error, 0));
+      {options.compare, model_reference(model, options.max_error).of_peers, facts.threads,
+       options.max_error}));
   TimedModel timed{std::move(model),  std::move(program), std::move(alone), std::move(inputs), {},
                    std::move(rivals), std::move(facts)};
   reset_peak_resident_bytes();

@@ -38,35 +38,35 @@ Result<FileInputs> file_inputs(const std::string& file, std::vector<TensorInfo> 
 
 Result<RivalOutputs> rival_outputs(const std::string& runtime, const std::string& file,
                                    const FileInputs& inputs, size_t outputs, int threads) {
-  Rivals rivals = TRY(Rivals::start({runtime}, file, inputs, {}, threads, 0, 0));
+  Rivals rivals = TRY(Rivals::start(file, inputs, {{runtime}, {}, threads}));
   TRY(rivals.run(0, 0, 1));
   return RivalOutputs{rivals.version(0), TRY(rivals.outputs(0, outputs))};
 }
 
-Result<Rivals> Rivals::start(const std::vector<std::string>& runtimes, const std::string& file,
-                             const FileInputs& inputs, const Tolerance& tolerance, int threads,
-                             double max_error, int streams) {
+Result<Rivals> Rivals::start(const std::string& file, const FileInputs& inputs,
+                             const RivalOptions& options) {
   Rivals rivals;
-  if (runtimes.empty()) return rivals;
-  rivals.tolerance_ = tolerance;
+  if (options.runtimes.empty()) return rivals;
+  rivals.tolerance_ = options.tolerance;
   std::error_code code;
   rivals.scratch_ = std::make_unique<ScratchFolder>(
       TRY(ScratchFolder::create(fs::temp_directory_path(code), "collage-bench-")
               .with_context("inputs of other runtimes")));
   const std::vector<Shape> shapes = inputs.shapes();
   TRY(save_tensors(rivals.scratch_->path() / "inputs", inputs.infos, inputs.tensors));
-  for (const std::string& runtime : runtimes) {
-    TRY(rivals.add(runtime, "f32", file, shapes, threads, streams));
-    if (max_error > 0 && runtime == "openvino")
-      TRY(rivals.add(runtime, "bf16", file, shapes, threads, streams));
+  for (const std::string& runtime : options.runtimes) {
+    TRY(rivals.add(runtime, "f32", file, shapes, options));
+    if (options.max_error > 0 && runtime == "openvino")
+      TRY(rivals.add(runtime, "bf16", file, shapes, options));
   }
   return rivals;
 }
 
 Status Rivals::add(const std::string& runtime, const std::string& precision,
-                   const std::string& file, const std::vector<Shape>& shapes, int threads,
-                   int streams) {
-  peers_.push_back(TRY(Peer::start(runtime, file, shapes, threads, precision, streams)));
+                   const std::string& file, const std::vector<Shape>& shapes,
+                   const RivalOptions& options) {
+  peers_.push_back(
+      TRY(Peer::start(runtime, file, shapes, options.threads, precision, options.streams)));
   TRY(peers_.back()->set_inputs(scratch_->path() / "inputs"));
   exact_.push_back(precision == "f32");
   names_.push_back(exact_.back() ? runtime : runtime + " " + precision);

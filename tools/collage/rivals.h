@@ -33,15 +33,22 @@ struct RivalOutputs {
 Result<RivalOutputs> rival_outputs(const std::string& runtime, const std::string& file,
                                    const FileInputs& inputs, size_t outputs, int threads);
 
+struct RivalOptions {
+  std::vector<std::string> runtimes;
+  Tolerance tolerance = {};  // of differences between outputs
+  int threads = 0;
+  // Above 0: OpenVINO in bfloat16 too, whatever its errors are: whoever allows errors wants to know
+  // what it does with them.
+  double max_error = 0;
+  // Above 0: in their modes of throughput, with so many inferences at a time, on all of the threads
+  // together.
+  int streams = 0;
+};
+
 class Rivals {
  public:
-  // `tolerance`: of differences between outputs.
-  // `streams` > 0: in their modes of throughput, with that many inferences at a time, on all of the
-  // threads together. `max_error` > 0: OpenVINO in bfloat16 too, whatever its errors are, for users
-  // who allow errors.
-  static Result<Rivals> start(const std::vector<std::string>& runtimes, const std::string& file,
-                              const FileInputs& inputs, const Tolerance& tolerance, int threads,
-                              double max_error, int streams);
+  static Result<Rivals> start(const std::string& file, const FileInputs& inputs,
+                              const RivalOptions& options);
   bool none() const { return peers_.empty(); }
   size_t size() const { return peers_.size(); }
   const std::string& name(size_t rival) const { return names_[rival]; }
@@ -69,7 +76,7 @@ class Rivals {
  private:
   Rivals() = default;
   Status add(const std::string& runtime, const std::string& precision, const std::string& file,
-             const std::vector<Shape>& shapes, int threads, int streams);
+             const std::vector<Shape>& shapes, const RivalOptions& options);
 
   std::unique_ptr<ScratchFolder> scratch_;
   std::vector<std::unique_ptr<Peer>> peers_;
