@@ -59,7 +59,7 @@ Status run(const char* first_path, const char* second_path, ProgramOptions optio
                 together ? "weight forms" : "apart", one, two, two / one, first.milliseconds(),
                 second.milliseconds());
     for (const Compiled* each : {&first, &second})
-      for (const ReportedKernel& kernel : each->program.impl().report.kernels)
+      for (const ReportedPlan::Kernel& kernel : each->program.impl().report.kernels)
         if (kernel.flops > 1e6 && std::getenv("COLLAGE_KERNELS") != nullptr)
           std::printf("    %s %s [%s]\n", kernel.name.c_str(), kernel.variant.name.c_str(),
                       kernel.variant.weights.c_str());

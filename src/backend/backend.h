@@ -54,7 +54,7 @@ struct BackendTraits {
   bool is_host = false;
   // A toolchain that compiles whole sub-graphs (openvino), maybe better than their parts. Besides
   // its single-backend cover there is one of its largest candidates ("NAME (whole)"), and touching
-  // kernels of a cover are tried as one (choose/merged_cover.h).
+  // kernels of a cover are tried as one (choose/cover_variations.cc).
   bool prefers_maximal_regions = false;
   // True if its kernels take milliseconds to compile, and run well enough without measuring: for
   // shapes that come in the middle of a run (dynamic/stage_program.h).

@@ -17,10 +17,11 @@ namespace collage {
 
 namespace {
 
-struct Entry {   // a cover in the race
-  size_t cover;  // the first of those that are equal
-  CoverParts parts;
-  CheckedCover checked;
+// What its kernels and conversions take, each measured alone.
+double alone(const NamedCover& cover) { return cover.plain_seconds - cover.overlap_seconds; }
+
+struct Entry {            // a cover in the race
+  size_t cover;           // the first of those that are equal
   std::string text, key;  // in the database
   double predicted = 0;   // before it first ran; 0: it did not yet
   std::optional<CoverCheck> check;
@@ -30,28 +31,25 @@ struct Entry {   // a cover in the race
 };
 
 // Its figure, and what it teaches.
-CoverRow row_of(const Measured& figure, const Entry& entry, const std::string& source_key) {
-  return {source_key, entry.parts.seconds, entry.parts.switches, entry.predicted, figure};
+TimingRow timing_row(const Measured& figure, const NamedCover& cover, double predicted,
+                     const std::string& source_key) {
+  return {source_key, alone(cover), cover.switches, predicted, figure};
 }
 
 // What the covers of other models in the database teach.
 Correction taught_correction(const ChooseContext& context) {
-  std::vector<TaughtCover> taught;
-  for (const CoverRow& row :
+  std::vector<TimingRow> taught;
+  for (const TimingRow& row :
        all_values(context.database, "cover", context.options.context, cover_row_from_json)) {
     if (row.source.empty() || row.source == context.options.source_key) continue;
-    taught.push_back({row.source, {row.kernel_seconds, row.switches}, row.measured.median});
+    taught.push_back(row);
   }
   return learn_correction(taught);
 }
 
 // 0: its costs are not known.
-double predict(const Correction& correction, const CoverParts& parts) {
-  return parts.seconds > 0 ? correction.predict(parts) : 0;
-}
-
-CoverParts parts_of(const NamedCover& cover) {
-  return {cover.plain_seconds - cover.overlap_seconds, cover.switches};
+double predict(const Correction& correction, const NamedCover& cover) {
+  return alone(cover) > 0 ? correction.predict(alone(cover), cover.switches) : 0;
 }
 
 // Covers as racers: one for all that are equal (one backend alone may be the cheapest cover
@@ -62,27 +60,24 @@ struct Entries {
   std::vector<Racer> racers;
 };
 
-Entries enter_covers(const std::vector<NamedCover>& covers,
-                     const std::vector<CostedCandidate>& candidates, const ChooseContext& context) {
+Entries enter_covers(const std::vector<NamedCover>& covers, const ChooseContext& context) {
   const ChooseOptions& options = context.options;
   Entries all;
   for (const NamedCover& cover : covers) {
-    CheckedCover checked = checked_cover(cover, candidates);
-    log::debug("{}: {}", cover.name, checked.text);
-    std::string text = options.model_key + "\n" + sha256_hex(checked.text);
+    log::debug("{}: {}", cover.name, cover.text);
+    std::string text = options.model_key + "\n" + sha256_hex(cover.text);
     auto known = std::find_if(all.entries.begin(), all.entries.end(),
                               [&](const Entry& entry) { return entry.text == text; });
     all.entry_of.push_back(static_cast<size_t>(known - all.entries.begin()));
     if (known != all.entries.end()) continue;
     std::string key = CostDatabase::key_of(text, options.context);
-    const std::optional<CoverRow> row =
+    const std::optional<TimingRow> row =
         find_value(context.database, "cover", key, cover_row_from_json);
     all.racers.push_back(row ? Racer{row->measured, ""} : Racer());
-    std::optional<CoverCheck> check = context.checks.known(checked);
+    std::optional<CoverCheck> check = context.checks.known(cover);
     if (check) all.racers.back().failure = refusal(*check, options.max_error);
-    all.entries.push_back({all.entry_of.size() - 1, parts_of(cover), std::move(checked),
-                           std::move(text), std::move(key), row ? row->predicted : 0,
-                           std::move(check)});
+    all.entries.push_back({all.entry_of.size() - 1, std::move(text), std::move(key),
+                           row ? row->predicted : 0, std::move(check)});
   }
   return all;
 }
@@ -98,17 +93,14 @@ constexpr size_t kMostAlive = 16;
 
 }  // namespace
 
-CoverPrediction predict_cover(const NamedCover& cover,
-                              const std::vector<CostedCandidate>& candidates,
-                              const ChooseContext& context) {
-  const double now = predict(taught_correction(context), parts_of(cover));
-  const double first = enter_covers({cover}, candidates, context).entries[0].predicted;
+CoverPrediction predict_cover(const NamedCover& cover, const ChooseContext& context) {
+  const double now = predict(taught_correction(context), cover);
+  const double first = enter_covers({cover}, context).entries[0].predicted;
   return {first > 0 ? first : now, now};
 }
 
-size_t fastest_known(const std::vector<NamedCover>& covers,
-                     const std::vector<CostedCandidate>& candidates, const ChooseContext& context) {
-  const Entries all = enter_covers(covers, candidates, context);
+size_t fastest_known(const std::vector<NamedCover>& covers, const ChooseContext& context) {
+  const Entries all = enter_covers(covers, context);
   size_t fastest = 0;
   double least = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < covers.size(); ++i) {
@@ -121,27 +113,21 @@ size_t fastest_known(const std::vector<NamedCover>& covers,
   return fastest;
 }
 
-CheckedCover checked_cover(const NamedCover& cover,
-                           const std::vector<CostedCandidate>& candidates) {
-  return {cover_text(cover, candidates), is_lowered(cover)};
-}
-
 namespace {
 
 class Choice {
  public:
-  Choice(const std::vector<NamedCover>& covers, const std::vector<CostedCandidate>& candidates,
-         const ChooseContext& context)
+  Choice(const std::vector<NamedCover>& covers, const ChooseContext& context)
       : covers_(covers),
         lower_cover_(context.lower_cover),
         checks_(context.checks),
         options_(context.options),
         context_(context),
         correction_(taught_correction(context)),
-        all_(enter_covers(covers, candidates, context)) {
+        all_(enter_covers(covers, context)) {
     for (size_t i = 0; i < covers.size(); ++i) {
       Entry& entry = all_.entries[all_.entry_of[i]];
-      if (entry.predicted == 0) entry.predicted = predict(correction_, parts_of(covers[i]));
+      if (entry.predicted == 0) entry.predicted = predict(correction_, covers[i]);
     }
   }
 
@@ -163,10 +149,11 @@ class Choice {
     if (!all_known) TRY(time_unknown());
     for (size_t c = 0; c < before.size(); ++c)
       if (!is_known(before[c]) && all_.racers[c].measured)
-        context_.database.put("cover", all_.entries[c].key, all_.entries[c].text,
-                              json_text(to_json(row_of(*all_.racers[c].measured, all_.entries[c],
-                                                       options_.source_key))),
-                              options_.context);
+        context_.database.put(
+            "cover", all_.entries[c].key, all_.entries[c].text,
+            json_text(to_json(timing_row(*all_.racers[c].measured, covers_[all_.entries[c].cover],
+                                         all_.entries[c].predicted, options_.source_key))),
+            options_.context);
     return choice_of(TRY(fastest_right()));
   }
 
@@ -251,10 +238,10 @@ class Choice {
       if (made.status().code() == ErrorCode::kUnavailable) {
         lacking(made.status());
       } else {
-        checks_.remember_failure(entry.checked, failure);
+        checks_.remember_failure(cover, failure);
       }
     } else if (!entry.check) {
-      entry.check = TRY(checks_.check(entry.checked, (*made)->executor));
+      entry.check = TRY(checks_.check(cover, (*made)->executor));
       failure = refusal(*entry.check, options_.max_error);
       wrong = !entry.check->failure.empty();
     }
@@ -262,7 +249,7 @@ class Choice {
     if (failure.empty()) return made;
     const std::string text = fmt::format("{} is left out: {}", cover.name, failure);
     // In float32 wrong is news; beyond what the user allows is none.
-    if (wrong && !entry.checked.lowered) {
+    if (wrong && !cover.lowered) {
       log::warn("{}", text);
     } else {
       log::info("{}", text);
@@ -308,17 +295,18 @@ class Choice {
   }
 
   Result<CoverChoice> choice_of(std::optional<size_t> winner) {
-    if (!winner && !lacking_.ok())
-      return CoverChoice{std::nullopt, lacking_.message(), ErrorCode::kUnavailable};
-    if (!winner) return CoverChoice{std::nullopt, why_none_is_right()};
-    return CoverChoice{TRY(chosen(*winner)), ""};
+    if (winner) return chosen(*winner);
+    CoverChoice none;
+    none.failure = lacking_.ok() ? why_none_is_right() : lacking_.message();
+    if (!lacking_.ok()) none.code = ErrorCode::kUnavailable;
+    return none;
   }
 
   std::string why_none_is_right() {
     double least = std::numeric_limits<double>::infinity();
     std::string best;
     for (const Entry& entry : all_.entries) {
-      const std::optional<CoverCheck> check = checks_.known(entry.checked);
+      const std::optional<CoverCheck> check = checks_.known(covers_[entry.cover]);
       if (!check || !check->failure.empty() || check->error >= least) continue;
       least = check->error;
       best = covers_[entry.cover].name;
@@ -332,20 +320,19 @@ class Choice {
                        all_.racers.empty() ? "" : all_.racers[0].failure);
   }
 
-  Result<ChosenCover> chosen(size_t winner) {
-    ChosenCover result;
+  Result<CoverChoice> chosen(size_t winner) {
+    CoverChoice result;
     for (size_t i = 0; i < covers_.size(); ++i) {
       const Racer& racer = all_.racers[all_.entry_of[i]];
       const double predicted = all_.entries[all_.entry_of[i]].predicted;
-      result.timed.push_back({covers_[i].name, covers_[i].single_backend, predicted,
-                              racer.failure.empty() ? racer.measured : std::nullopt, racer.failure,
-                              false, predicted > 0 ? predicted - covers_[i].plain_seconds : 0,
-                              predict(correction_, parts_of(covers_[i]))});
+      result.timings.push_back({predicted, racer.failure.empty() ? racer.measured : std::nullopt,
+                                racer.failure,
+                                predicted > 0 ? predicted - covers_[i].plain_seconds : 0,
+                                predict(correction_, covers_[i])});
     }
     result.index = all_.entries[winner].cover;
-    result.timed[result.index].chosen = true;
     // The winner's program is still alive, if it ran: its kernels are not compiled again.
-    result.lowered = TRY(lower_cover_(covers_[result.index]));
+    result.lowered = TRY(lower_cover_(covers_[*result.index]));
     return result;
   }
 
@@ -363,15 +350,14 @@ class Choice {
 
 }  // namespace
 
-Result<ChosenCover> require(CoverChoice choice) {
-  if (!choice.chosen) return error(choice.code, "{}", choice.failure);
-  return std::move(*choice.chosen);
+Result<CoverChoice> require(CoverChoice choice) {
+  if (!choice.index) return error(choice.code, "{}", choice.failure);
+  return choice;
 }
 
 Result<CoverChoice> choose_cover(const std::vector<NamedCover>& covers,
-                                 const std::vector<CostedCandidate>& candidates,
                                  const ChooseContext& context) {
-  return Choice(covers, candidates, context).run();
+  return Choice(covers, context).run();
 }
 
 }  // namespace collage

@@ -19,14 +19,11 @@
 
 namespace collage {
 
-// A cover that was timed end to end.
-struct TimedCover {
-  std::string name;  // "cover 1" … or the backend of a single-backend cover
-  bool single_backend = false;
+// What a cover takes end to end.
+struct CoverTiming {
   double predicted_seconds = 0;  // before it first ran
-  std::optional<Measured> measured;
-  std::string failure;  // why it could not be timed
-  bool chosen = false;
+  std::optional<Measured> measured = {};
+  std::string failure = {};  // why it could not be timed
   // Of the prediction: what other models taught, and costs that were measured again since.
   double correction_seconds = 0;
   double reckoned_seconds = 0;  // what would be predicted by costs as they are known now
@@ -41,21 +38,17 @@ struct CoverPrediction {
   double now = 0;  // by costs as they are known now: some are measured again after covers ran
 };
 
-struct ChosenCover {
-  size_t index = 0;  // into the covers
-  LoweredPlan lowered;
-  std::vector<TimedCover> timed;  // one a cover
-};
-
 // What the clock and the checks say of some covers: the one to use, or why there is none.
 struct CoverChoice {
-  std::optional<ChosenCover> chosen;
-  std::string failure;  // every cover is wrong, or beyond the largest error allowed
+  std::optional<size_t> index = {};       // into the covers
+  LoweredPlan lowered = {};               // of that one
+  std::vector<CoverTiming> timings = {};  // one a cover
+  std::string failure = {};  // every cover is wrong, or beyond the largest error allowed
   // kUnavailable: one is right, maybe, but its memory cannot be had.
   ErrorCode code = ErrorCode::kVerification;
 };
-// The cover chosen; an error where there is none.
-Result<ChosenCover> require(CoverChoice choice);
+// An error where nothing was chosen.
+Result<CoverChoice> require(CoverChoice choice);
 
 struct ChooseOptions {
   int threads = 1;
@@ -82,19 +75,13 @@ struct ChooseContext {
 };
 
 // Of a cover that is not timed now.
-CoverPrediction predict_cover(const NamedCover& cover,
-                              const std::vector<CostedCandidate>& candidates,
-                              const ChooseContext& context);
+CoverPrediction predict_cover(const NamedCover& cover, const ChooseContext& context);
 
 // The cover whose timing in the database is the best, of those that are not known to be wrong;
 // where none was timed the first, which is predicted to be the fastest.
-size_t fastest_known(const std::vector<NamedCover>& covers,
-                     const std::vector<CostedCandidate>& candidates, const ChooseContext& context);
-
-CheckedCover checked_cover(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
+size_t fastest_known(const std::vector<NamedCover>& covers, const ChooseContext& context);
 
 Result<CoverChoice> choose_cover(const std::vector<NamedCover>& covers,
-                                 const std::vector<CostedCandidate>& candidates,
                                  const ChooseContext& context);
 
 }  // namespace collage

@@ -23,6 +23,31 @@ bool CostedCandidate::works() const {
                                          });
 }
 
+std::shared_ptr<const TargetCosts> numbered_as(const TargetCosts& known,
+                                               std::shared_ptr<const TargetCosts> answer) {
+  const auto is_same = [](const MeasuredVariant& a, const MeasuredVariant& b) {
+    return a.variant == b.variant;
+  };
+  if (answer->variants.size() >= known.variants.size() &&
+      std::equal(known.variants.begin(), known.variants.end(), answer->variants.begin(), is_same))
+    return answer;
+  auto result = std::make_shared<TargetCosts>(*answer);
+  result->variants = known.variants;
+  for (MeasuredVariant& row : result->variants)
+    row.cost = Invalid{answer->refusal.empty() ? "it is not offered any more" : answer->refusal,
+                       answer->failure};
+  for (const MeasuredVariant& row : answer->variants) {
+    const auto at = std::find_if(result->variants.begin(), result->variants.end(),
+                                 [&](const auto& other) { return is_same(other, row); });
+    if (at != result->variants.end()) {
+      *at = row;
+    } else {
+      result->variants.push_back(row);
+    }
+  }
+  return result;
+}
+
 namespace {
 
 // The distinct functions of candidates, and their candidates without costs.
@@ -157,7 +182,7 @@ void leave_out(std::vector<CostedCandidate>& candidates, const VariantDemands& d
 namespace {
 
 bool is_broken_fusion(const CostedCandidate& candidate) {
-  return candidate.costs != nullptr && !candidate.works() &&
+  return !candidate.merged && candidate.costs != nullptr && !candidate.works() &&
          fusion_never_loses(candidate.partition);
 }
 

@@ -21,11 +21,17 @@ struct CostedCandidate {
   Function function;  // extracted, flat
   // Null: nobody was asked (the host, until a cover needs it).
   std::shared_ptr<const TargetCosts> costs;
+  bool merged = false;  // of kernels of a cover: no rule found it, and searches leave it out
 
   bool is_host() const { return partition.spec->is_host; }
   bool has_cost() const;  // of some variant
   bool works() const;     // some variant, as far as is known
 };
+
+// An answer with the variants of `known` at their positions, behind them those that are new. What
+// is not offered any more is Invalid.
+std::shared_ptr<const TargetCosts> numbered_as(const TargetCosts& known,
+                                               std::shared_ptr<const TargetCosts> answer);
 
 // With every cost measured, but the host's, which are not asked for. `progress` may be null.
 Result<std::vector<CostedCandidate>> cost_candidates(

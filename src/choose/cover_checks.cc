@@ -44,13 +44,13 @@ const std::string& CoverChecks::constants() {
   return constants_;
 }
 
-std::string CoverChecks::row_text(const CheckedCover& cover, size_t group) {
+std::string CoverChecks::row_text(const NamedCover& cover, size_t group) {
   return fmt::format("{}\n{}\n{}\ncheck{} on {}", model_.structure, sha256_hex(cover.text),
                      constants(), reference_.is_strict() ? " strictly" : "",
                      group == 0 ? "seeded inputs" : reference_.given_digest(group - 1));
 }
 
-std::optional<CoverCheck> CoverChecks::find(const CheckedCover& cover, size_t group) {
+std::optional<CoverCheck> CoverChecks::find(const NamedCover& cover, size_t group) {
   const std::string key = CostDatabase::key_of(row_text(cover, group), model_.context);
   std::optional<CoverCheck> check = find_value(database_, "check", key, check_row_from_json);
   const bool wants_more = group == 0 && reference_.wants_all_ranges();
@@ -58,13 +58,13 @@ std::optional<CoverCheck> CoverChecks::find(const CheckedCover& cover, size_t gr
   return check;
 }
 
-void CoverChecks::put(const CheckedCover& cover, size_t group, const CoverCheck& check) {
+void CoverChecks::put(const NamedCover& cover, size_t group, const CoverCheck& check) {
   const std::string text = row_text(cover, group);
   database_.put("check", CostDatabase::key_of(text, model_.context), text,
                 json_text(to_json(check)), model_.context);
 }
 
-std::optional<CoverCheck> CoverChecks::known(const CheckedCover& cover) {
+std::optional<CoverCheck> CoverChecks::known(const NamedCover& cover) {
   std::optional<CoverCheck> result;
   for (size_t group = 0; group < groups(); ++group) {
     const std::optional<CoverCheck> one = find(cover, group);
@@ -75,7 +75,7 @@ std::optional<CoverCheck> CoverChecks::known(const CheckedCover& cover) {
   return result;
 }
 
-Result<CoverCheck> CoverChecks::check(const CheckedCover& cover, Executor& executor) {
+Result<CoverCheck> CoverChecks::check(const NamedCover& cover, Executor& executor) {
   std::optional<CoverCheck> result;
   for (size_t group = 0; group < groups(); ++group) {
     std::optional<CoverCheck> one = find(cover, group);
@@ -86,7 +86,7 @@ Result<CoverCheck> CoverChecks::check(const CheckedCover& cover, Executor& execu
   return *std::move(result);
 }
 
-Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Executor& executor) {
+Result<CoverCheck> CoverChecks::run(const NamedCover& cover, size_t group, Executor& executor) {
   // The user's bound is held against the error, so that a row is good for any.
   const Tolerance tolerance =
       cover.lowered ? Tolerance{.of_scale = std::numeric_limits<double>::max()} : model_tolerance();
@@ -116,14 +116,14 @@ Result<CoverCheck> CoverChecks::run(const CheckedCover& cover, size_t group, Exe
   return check;
 }
 
-void CoverChecks::remember_failure(const CheckedCover& cover, const std::string& failure) {
+void CoverChecks::remember_failure(const NamedCover& cover, const std::string& failure) {
   CoverCheck check;
   check.failure = failure;
   check.all_ranges = true;
   put(cover, 0, check);
 }
 
-void CoverChecks::remember_culprits(const CheckedCover& cover,
+void CoverChecks::remember_culprits(const NamedCover& cover,
                                     const std::vector<std::string>& culprits) {
   for (size_t group = 0; group < groups(); ++group) {
     std::optional<CoverCheck> check = find(cover, group);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "choose/cover_search.h"
 #include "cost/row_values.h"
 #include "verify/reference_check.h"
 
@@ -31,12 +32,6 @@ struct CheckedModel {
   std::vector<std::string> output_names;
 };
 
-// A cover by its text, and whether kernels of it are lowered.
-struct CheckedCover {
-  std::string text;
-  bool lowered = false;
-};
-
 class CoverChecks {
  public:
   // The reference check and the database must outlive it.
@@ -46,21 +41,21 @@ class CoverChecks {
   ReferenceCheck& reference() { return reference_; }
   const std::string& constants();  // identifies their values
   // What is known of a cover on all of the reference check's inputs.
-  std::optional<CoverCheck> known(const CheckedCover& cover);
+  std::optional<CoverCheck> known(const NamedCover& cover);
   // The same, run on those of which nothing is known. Fails where the reference does.
-  Result<CoverCheck> check(const CheckedCover& cover, Executor& executor);
+  Result<CoverCheck> check(const NamedCover& cover, Executor& executor);
   // Of one that could not even be made, for these constants.
-  void remember_failure(const CheckedCover& cover, const std::string& failure);
-  void remember_culprits(const CheckedCover& cover, const std::vector<std::string>& culprits);
+  void remember_failure(const NamedCover& cover, const std::string& failure);
+  void remember_culprits(const NamedCover& cover, const std::vector<std::string>& culprits);
 
  private:
   // Seeded inputs, then those given, one by one.
   size_t groups() const { return 1 + reference_.given_count(); }
-  std::string row_text(const CheckedCover& cover, size_t group);
-  std::optional<CoverCheck> find(const CheckedCover& cover, size_t group);
-  void put(const CheckedCover& cover, size_t group, const CoverCheck& check);
+  std::string row_text(const NamedCover& cover, size_t group);
+  std::optional<CoverCheck> find(const NamedCover& cover, size_t group);
+  void put(const NamedCover& cover, size_t group, const CoverCheck& check);
   // Keeps what it finds, but for what the machine lacked.
-  Result<CoverCheck> run(const CheckedCover& cover, size_t group, Executor& executor);
+  Result<CoverCheck> run(const NamedCover& cover, size_t group, Executor& executor);
 
   ReferenceCheck& reference_;
   CostDatabase& database_;

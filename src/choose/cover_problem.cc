@@ -10,6 +10,8 @@ namespace collage {
 
 namespace {
 
+constexpr const char* kPlaceholder = "unmeasured";
+
 // Whether it is worth asking for.
 bool is_unmeasured(const MeasuredVariant& row) {
   return std::holds_alternative<Unknown>(row.cost) && !row.tried;
@@ -19,8 +21,12 @@ bool is_unmeasured(const MeasuredVariant& row) {
 std::shared_ptr<const TargetCosts> unknown_costs(const CostedCandidate& candidate) {
   auto costs = std::make_shared<TargetCosts>();
   costs->target = candidate.partition.spec->target.to_string();
-  costs->variants.push_back({Variant::plain("unmeasured", candidate.function), Unknown{}});
+  costs->variants.push_back({Variant::plain(kPlaceholder, candidate.function), Unknown{}});
   return costs;
+}
+
+bool is_placeholder(const TargetCosts& costs) {
+  return costs.variants.size() == 1 && costs.variants[0].variant.name == kPlaceholder;
 }
 
 }  // namespace
@@ -33,7 +39,6 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
       candidates_(std::move(candidates)),
       estimator_(estimator),
       charges_(charges),
-      variants_(candidates_.size()),
       only_known_(estimator.only_knows()) {
   problem_.graph = &graph;
   problem_.launch_penalty = charges.launch;
@@ -46,18 +51,33 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
   problem_.passing_encodings = [this](const TensorType& type) {
     return stated_.converted_to(type);
   };
-  for (size_t c = 0; c < candidates_.size(); ++c) {
-    if (candidates_[c].costs == nullptr) candidates_[c].costs = unknown_costs(candidates_[c]);
-    problem_.candidates.push_back({&candidates_[c].partition, {}});
-    fill(c);
-  }
+  for (CostedCandidate& candidate : candidates_) number(candidate);
 }
 
-SearchProblem CoverProblem::with_maximal_regions(const Target& target) const {
-  SearchProblem restricted = problem_;
+void CoverProblem::number(CostedCandidate& candidate) {
+  if (candidate.costs == nullptr) candidate.costs = unknown_costs(candidate);
+  problem_.candidates.push_back({&candidate.partition, {}});
+  fill(problem_.candidates.size() - 1);
+}
+
+size_t CoverProblem::add(CostedCandidate candidate) {
+  candidates_.push_back(std::move(candidate));
+  number(candidates_.back());
+  for (size_t c = 0; c < candidates_.size(); ++c)  // they may lie elsewhere now
+    problem_.candidates[c].candidate = &candidates_[c].partition;
+  return candidates_.size() - 1;
+}
+
+void CoverProblem::answer(size_t candidate, std::shared_ptr<const TargetCosts> costs) {
+  candidates_[candidate].costs = std::move(costs);
+  fill(candidate);
+}
+
+std::set<size_t> CoverProblem::inside_others(const Target& target) const {
+  std::set<size_t> inside;
   std::vector<size_t> own;
   for (size_t c = 0; c < candidates_.size(); ++c)
-    if (candidates_[c].partition.spec->target == target && !problem_.candidates[c].variants.empty())
+    if (candidates_[c].partition.spec->target == target && problem_.candidates[c].is_usable())
       own.push_back(c);
   auto nodes = [&](size_t c) -> const IndexSet& {
     return candidates_[c].partition.sub_graph.inside();
@@ -67,60 +87,43 @@ SearchProblem CoverProblem::with_maximal_regions(const Target& target) const {
   IndexSet taken;
   for (size_t c : own) {
     if (nodes(c).is_subset_of(taken)) {
-      restricted.candidates[c].variants.clear();
+      inside.insert(c);
     } else if (!nodes(c).intersects(taken)) {
       taken |= nodes(c);
     }
   }
-  return restricted;
+  return inside;
 }
 
-void CoverProblem::add_up(Cover& cover) const {
-  cover.seconds = 0;
-  for (const ChosenKernel& kernel : cover.kernels)
-    cover.seconds +=
-        problem_.candidates[kernel.candidate].variants[kernel.variant].seconds + charges_.launch;
-  for (ChosenConversion& conversion : cover.conversions) {
-    conversion.seconds =
-        problem_.conversion_cost(type_of(conversion.tensor), conversion.from, conversion.to);
-    cover.seconds += conversion.seconds + charges_.launch;
-  }
-}
-
-std::optional<size_t> CoverProblem::problem_variant(size_t candidate, size_t costed) const {
-  const std::vector<size_t>& known = variants_[candidate];
-  auto it = std::find(known.begin(), known.end(), costed);
-  if (it == known.end()) return std::nullopt;
-  return static_cast<size_t>(it - known.begin());
-}
-
-bool CoverProblem::own_pool(const ChosenKernel& kernel) const {
+bool CoverProblem::own_pool(const Cover::Kernel& kernel) const {
   const Backend* backend = find_backend(candidates_[kernel.candidate].partition.spec->target.kind);
   return backend != nullptr && backend->traits().brings_own_threads;
 }
 
 void CoverProblem::fill(size_t c) {
   problem_.candidates[c].variants.clear();
-  variants_[c].clear();
   const CostedCandidate& candidate = candidates_[c];
   const double penalty = own_pool({c, 0}) ? charges_.pool_switch : 0;
   const IndexSet& exits = candidate.partition.sub_graph.exit();
   const std::string& stated = stated_.variant(candidate.partition);
+  const auto is_usable = [&](const MeasuredVariant& row) {
+    if (std::holds_alternative<Invalid>(row.cost)) return false;
+    // The host's, which may not have been asked yet, has one.
+    if (!stated.empty() && !candidate.is_host() && stated != row.variant.to_string()) return false;
+    if (!places_.hold(graph_, exits, row.variant.outputs)) return false;
+    return !only_known_ || candidate.is_host() || !is_unmeasured(row) ||
+           tensor_program::is_local(candidate.function);
+  };
   for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
     const MeasuredVariant& row = candidate.costs->variants[v];
-    if (std::holds_alternative<Invalid>(row.cost)) continue;
-    // The host's, which may not have been asked yet, has one.
-    if (!stated.empty() && !candidate.is_host() && stated != row.variant.to_string()) continue;
-    if (!places_.hold(graph_, exits, row.variant.outputs)) continue;
-    if (only_known_ && !candidate.is_host() && is_unmeasured(row) &&
-        !tensor_program::is_local(candidate.function))
-      continue;
-    const Measured* m = measured(row.cost);
-    const double seconds =
-        m != nullptr ? m->seconds()
-                     : estimator_.kernel_estimate(candidate.function, *candidate.costs, v);
-    problem_.candidates[c].variants.push_back({row.variant, seconds + penalty, row.error});
-    variants_[c].push_back(v);
+    double seconds = kInfinity;
+    if (is_usable(row)) {
+      const Measured* m = measured(row.cost);
+      seconds = penalty + (m != nullptr ? m->seconds()
+                                        : estimator_.kernel_estimate(candidate.function,
+                                                                     *candidate.costs, v));
+    }
+    problem_.candidates[c].variants.push_back({row.variant, seconds, row.error});
   }
 }
 
@@ -155,8 +158,8 @@ Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
   // Which variants the problem has may change with an answer.
   std::map<std::pair<size_t, size_t>, std::shared_ptr<const TargetCosts>> used;
   for (const Cover& cover : covers)
-    for (const ChosenKernel& kernel : cover.kernels)
-      used[{kernel.candidate, costed_variant(kernel)}] = candidates_[kernel.candidate].costs;
+    for (const Cover::Kernel& kernel : cover.kernels)
+      used[{kernel.candidate, kernel.variant}] = candidates_[kernel.candidate].costs;
   std::vector<KernelQuestion> questions;
   std::map<const TargetCosts*, size_t> question_of;  // candidates that share costs ask once
   for (const auto& [row, known] : used) {
@@ -172,37 +175,14 @@ Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
   std::vector<std::shared_ptr<const TargetCosts>> answers;
   for (TargetCosts& answer : TRY(estimator_.kernel_costs(questions)))
     answers.push_back(std::make_shared<const TargetCosts>(std::move(answer)));
+  for (const auto& [known, question] : question_of)
+    if (!is_placeholder(*known)) answers.at(question) = numbered_as(*known, answers.at(question));
   for (CostedCandidate& candidate : candidates_)
     if (const auto it = question_of.find(candidate.costs.get()); it != question_of.end())
       candidate.costs = answers.at(it->second);
   // Answers change what is estimated of others.
   for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
   return true;
-}
-
-Status CoverProblem::measure(std::vector<Cover>& covers) {
-  std::vector<std::vector<size_t>> costed;
-  for (const Cover& cover : covers) {
-    costed.emplace_back();
-    for (const ChosenKernel& kernel : cover.kernels)
-      costed.back().push_back(costed_variant(kernel));
-  }
-  TRY(ask_for(covers));
-  std::vector<Cover> work;
-  for (size_t i = 0; i < covers.size(); ++i) {
-    bool works = true;
-    for (size_t k = 0; k < costed[i].size() && works; ++k) {
-      ChosenKernel& kernel = covers[i].kernels[k];
-      const std::optional<size_t> variant = problem_variant(kernel.candidate, costed[i][k]);
-      works = variant.has_value();
-      kernel.variant = variant.value_or(0);
-    }
-    if (!works) continue;
-    add_up(covers[i]);
-    work.push_back(std::move(covers[i]));
-  }
-  covers = std::move(work);
-  return {};
 }
 
 Result<bool> CoverProblem::ask_for(const ChosenConversion& conversion) {

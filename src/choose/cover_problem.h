@@ -39,13 +39,17 @@ class CoverProblem {
   CoverProblem(const CoverProblem&) = delete;
   CoverProblem& operator=(const CoverProblem&) = delete;
 
-  // With what was answered so far.
+  // With what was answered so far. Candidates and their variants are numbered as in costs.
   const SearchProblem& problem() const { return problem_; }
   const std::vector<CostedCandidate>& candidates() const { return candidates_; }
   const CoverCharges& charges() const { return charges_; }
-  // The problem without the target's candidates that lie inside another usable one of its own: what
-  // is left of them are the regions that a whole-sub-graph toolchain would take by itself.
-  SearchProblem with_maximal_regions(const Target& target) const;
+  // The target's candidates that lie inside another usable one of its own. Without these its
+  // regions are those that a whole-sub-graph toolchain would take by itself.
+  std::set<size_t> inside_others(const Target& target) const;
+  // One more candidate: its number.
+  size_t add(CostedCandidate candidate);
+  // What a candidate costs by an answer that somebody else was asked for.
+  void answer(size_t candidate, std::shared_ptr<const TargetCosts> costs);
 
   // Searches until the estimator was asked for all that the covers found use.
   template <typename Search>
@@ -57,25 +61,15 @@ class CoverProblem {
       if (!TRY(ask_for(result.covers))) return result;
     }
   }
-  // Covers that were found otherwise: asks for all that they use, leaves out those with a kernel
-  // that does not work, and adds up the others by the costs known now.
-  Status measure(std::vector<Cover>& covers);
-
-  // Which of its candidate's costs a kernel of a cover is.
-  size_t costed_variant(const ChosenKernel& kernel) const {
-    return variants_[kernel.candidate][kernel.variant];
-  }
-  // The other way round; none where those costs are not the problem's (invalid).
-  std::optional<size_t> problem_variant(size_t candidate, size_t costed) const;
-  bool own_pool(const ChosenKernel& kernel) const;
+  bool own_pool(const Cover::Kernel& kernel) const;
   double search_seconds() const { return search_seconds_; }
   const SearchCounts& counts() const { return counts_; }
 
  private:
   using ConversionKey = std::tuple<std::string, Encoding, Encoding>;
 
+  void number(CostedCandidate& candidate);
   void fill(size_t c);
-  void add_up(Cover& cover) const;
   double conversion_seconds(const TensorType& type, const Encoding& from, const Encoding& to);
   TensorType type_of(const TensorRef& tensor) const;
   // What the covers use and nobody was asked for yet; whether there was any of it.
@@ -89,8 +83,6 @@ class CoverProblem {
   CostEstimator& estimator_;
   const CoverCharges charges_;
   SearchProblem problem_;
-  std::vector<std::vector<size_t>>
-      variants_;  // of a candidate: which of its costs each of the problem's variants is
   std::map<ConversionKey, std::optional<ConversionRow>> conversions_;  // none: at its estimate
   std::set<std::pair<size_t, size_t>> asked_;  // candidates and which of their costs
   // Nobody can be asked, as after an interrupt: covers do without what is not known, but on the

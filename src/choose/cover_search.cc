@@ -3,23 +3,20 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "choose/cover_problem.h"
-#include "search/search.h"
+#include "choose/cover_variations.h"
 #include "search/side_by_side.h"
 
 namespace collage {
 
 namespace {
 
-bool by_prediction(const NamedCover& a, const NamedCover& b) {
-  return a.predicted_seconds < b.predicted_seconds;
-}
+bool by_prediction(const NamedCover& a, const NamedCover& b) { return a.seconds < b.seconds; }
 
 // The part of the graph's work that a target does in a cover.
 double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
                    const Target& target) {
   double own = 0, all = 0;
-  for (const CoverKernel& kernel : cover.kernels) {
+  for (const Cover::Kernel& kernel : cover.kernels) {
     double flops = function_flops(candidates[kernel.candidate].function);
     all += flops;
     if (candidates[kernel.candidate].partition.spec->target == target) own += flops;
@@ -27,55 +24,186 @@ double flops_share(const NamedCover& cover, const std::vector<CostedCandidate>& 
   return all > 0 ? own / all : 1;
 }
 
-// Bytes that a call gives, and of the constants that it reads.
-double call_bytes(const Expr& expr) {
-  const auto* call = as<CallNode>(expr);
-  if (call == nullptr || call->op == nullptr || call->op->is_view) return 0;
-  double bytes = type_bytes(call->type());
-  for (const Expr& arg : call->args)
-    if (arg->kind() == ExprKind::kConstant) bytes += type_bytes(arg->type());
-  return bytes;
+std::string text_of(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
+  std::vector<std::string> lines;
+  for (const Cover::Kernel& kernel : cover.kernels)
+    lines.push_back(
+        kernel_text(candidates[kernel.candidate].partition, row_of(kernel, candidates).variant));
+  std::sort(lines.begin(), lines.end());
+  std::string text;
+  for (const std::string& line : lines) text += line + "; ";
+  return text;
 }
 
-// The parts of it that a target could do: of the arithmetic, and of the bytes that calls make or
-// read as constants, which is what a model bound by memory takes its time for.
-struct Reach {
-  double flops = 1, bytes = 1;
-};
-Reach reach_of(const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
-               const Target& target) {
-  IndexSet reached;
-  for (const CostedCandidate& candidate : candidates)
-    if (candidate.partition.spec->target == target && candidate.works())
-      reached |= candidate.partition.sub_graph.inside();
-  auto share = [&](auto&& amount) {
-    double own = 0, all = 0;
-    for (const DataflowGraph::Node& node : graph.nodes()) {
-      all += amount(node.expr);
-      if (reached.contains(node.index)) own += amount(node.expr);
-    }
-    return all > 0 ? own / all : 1;
-  };
-  return {share([](const Expr& expr) { return call_flops(expr); }), share(call_bytes)};
+std::string filled(const std::string& name, const std::string& what) {
+  const size_t at = name.find("{}");
+  return at == std::string::npos ? name : name.substr(0, at) + what + name.substr(at + 2);
 }
+
+// The loop over the table.
+class CoverFinder {
+ public:
+  CoverFinder(const DataflowGraph& graph, const std::vector<CostedCandidate>& candidates,
+              CostEstimator& estimator, const SearchWishes& wishes)
+      : wishes_(wishes),
+        problem_(graph, candidates, estimator, {.max_error = wishes.max_error}),
+        context_{graph, problem_} {
+    if (wishes.wanted == WantedCovers::kCheapest) context_.top_k = 1;
+    for (const CostedCandidate& candidate : problem_.candidates()) {
+      const Target& target = candidate.partition.spec->target;
+      if (candidate.is_host()) {
+        context_.host = target;
+      } else if (std::find(targets_.begin(), targets_.end(), target) == targets_.end()) {
+        targets_.push_back(target);
+      }
+    }
+  }
+
+  // Those of the problem and of single targets.
+  Result<CoverSearch> find() {
+    if (wishes_.targets == nullptr || wishes_.targets->compatible.size() == 1) {
+      TRY(find_in(nullptr));
+    } else {
+      for (const std::vector<size_t>& set : wishes_.targets->compatible) TRY(find_in(&set));
+    }
+    std::stable_sort(found_.covers.begin(), found_.covers.end(),
+                     [](const NamedCover& a, const NamedCover& b) {
+                       if (a.single_backend != b.single_backend) return b.single_backend;
+                       return !a.single_backend && by_prediction(a, b);
+                     });
+    // Sets of targets are searched one after the other.
+    size_t number = 0;
+    for (NamedCover& cover : found_.covers)
+      if (!cover.single_backend && !cover.mostly_one)
+        cover.name = "cover " + std::to_string(++number);
+    return finished();
+  }
+
+  // Those of the covers found.
+  Result<CoverSearch> vary(CoverSearch found, MeasuredCosts& costs, const VariantDemands& demands) {
+    found_ = std::move(found);
+    context_.costs = &costs;
+    context_.demands = demands;
+    for (const CoverVariation& row : cover_variations()) {
+      context_.found = found_.covers;
+      if (row.of == CoverVariation::kFoundCovers) TRY(run(row, {}));
+    }
+    return finished();
+  }
+
+ private:
+  // With targets of that set alone.
+  Status find_in(const std::vector<size_t>* set) {
+    set_ = set;
+    for (const CoverVariation& row : cover_variations())
+      if (row.of == CoverVariation::kProblem) TRY(run(row, {}));
+    for (const Target& target : targets_)
+      for (const CoverVariation& row : cover_variations())
+        if (is_of_target(row) && is_in_set(target)) TRY(run(row, target));
+    return {};
+  }
+
+  static bool is_of_target(const CoverVariation& row) {
+    return row.of == CoverVariation::kSingleBackend || row.of == CoverVariation::kMostlyOne;
+  }
+
+  Status run(const CoverVariation& row, const Target& target) {
+    const bool is_first = row.origin == std::string(kCheapest);
+    if (!is_first && wishes_.wanted == WantedCovers::kCheapest) return {};
+    const std::optional<FindCover> search = TRY(row.search(context_, target));
+    if (!search) return {};
+    const Result<SearchResult> result = problem_.settle([&]() -> Result<SearchResult> {
+      SearchResult one = TRY((*search)(usable()));
+      if (is_first) return one;
+      for (Cover& cover : one.covers) cover.origin = row.origin;
+      one.counts.of_origin = {{row.origin, one.counts.searches}};
+      return one;
+    });
+    if (is_first) {
+      TRY(result.status());
+      add_bounds(*result);
+      context_.cheapest = result->covers[0];
+    } else if (!result) {
+      log::info("no cover '{}': {}", filled(row.name, target.to_string()),
+                result.status().to_string());
+      return {};
+    }
+    for (const Cover& cover : result->covers) add(row, target, cover);
+    return {};
+  }
+
+  void add(const CoverVariation& row, const Target& target, const Cover& cover) {
+    NamedCover named = named_cover(problem_, filled(row.name, target.to_string()), cover);
+    named.mostly_one = row.of == CoverVariation::kMostlyOne;
+    named.single_backend = row.of == CoverVariation::kSingleBackend;
+    if (row.of == CoverVariation::kFoundCovers) {
+      const NamedCover& varied = found_.covers[context_.varied];
+      named.name = filled(row.name, varied.name);
+      named.single_backend = varied.single_backend;
+      found_.covers.insert(found_.covers.begin() + static_cast<ptrdiff_t>(context_.position),
+                           std::move(named));
+      return;
+    }
+    // A backend alone is the same in every set of targets.
+    if (named.single_backend &&
+        (flops_share(named, problem_.candidates(), target) < kSingleBackendWork ||
+         std::any_of(found_.covers.begin(), found_.covers.end(),
+                     [&](const NamedCover& other) { return other.name == named.name; })))
+      return;
+    found_.covers.push_back(std::move(named));
+  }
+
+  void add_bounds(const SearchResult& result) {
+    const bool first = found_.covers.empty();
+    found_.lower_bound_seconds =
+        first ? result.lower_bound : std::min(found_.lower_bound_seconds, result.lower_bound);
+    found_.exact = (first || found_.exact) && result.exact;
+  }
+
+  bool is_in_set(const Target& target) const {
+    return set_ == nullptr || std::any_of(set_->begin(), set_->end(), [&](size_t spec) {
+             return wishes_.targets->specs[spec]->target == target;
+           });
+  }
+
+  // Candidates that were merged are for the row that merged them alone.
+  const SearchProblem& usable() {
+    const std::vector<CostedCandidate>& candidates = problem_.candidates();
+    const auto is_usable = [&](const CostedCandidate& candidate) {
+      return (!candidate.merged || context_.costs != nullptr) &&
+             is_in_set(candidate.partition.spec->target);
+    };
+    if (std::all_of(candidates.begin(), candidates.end(), is_usable)) return problem_.problem();
+    restricted_ = restricted(problem_.problem(), [&](size_t candidate, size_t) {
+      return is_usable(candidates[candidate]);
+    });
+    return restricted_;
+  }
+
+  CoverSearch finished() {
+    found_.candidates = problem_.candidates();
+    found_.search_seconds += problem_.search_seconds();
+    found_.counts += problem_.counts();
+    return std::move(found_);
+  }
+
+  const SearchWishes& wishes_;
+  CoverProblem problem_;
+  VariationContext context_;
+  SearchProblem restricted_;
+  std::vector<Target> targets_;               // but the host
+  const std::vector<size_t>* set_ = nullptr;  // of targets that may meet; null: all of them
+  CoverSearch found_;
+};
 
 }  // namespace
 
-NamedCover named_cover(const CoverProblem& problem, std::string name, bool single,
-                       const Cover& cover) {
-  NamedCover result{std::move(name), single, {}, cover.seconds};
+NamedCover named_cover(const CoverProblem& problem, std::string name, const Cover& cover) {
+  NamedCover result{cover, std::move(name)};
   const SearchProblem& searched = problem.problem();
-  for (const ChosenKernel& kernel : cover.kernels) {
-    double seconds = searched.candidates[kernel.candidate].variants[kernel.variant].seconds +
-                     searched.launch_penalty;
-    if (problem.own_pool(kernel)) seconds -= problem.charges().pool_switch;
-    result.kernels.push_back({kernel.candidate, problem.costed_variant(kernel), seconds,
-                              problem.candidates()[kernel.candidate].costs});
-  }
-  result.conversions = cover.conversions;
+  result.plain_seconds = cover.seconds;
   for (ChosenConversion& conversion : result.conversions)
     conversion.seconds += searched.launch_penalty;
-  result.plain_seconds = cover.seconds;
   std::vector<bool> own_pool;  // of what runs, in order; conversions run on the team
   size_t conversion = 0;
   for (size_t k = 0; k < cover.kernels.size(); ++k) {
@@ -83,7 +211,9 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, bool singl
          ++conversion)
       own_pool.push_back(false);
     own_pool.push_back(problem.own_pool(cover.kernels[k]));
-    if (own_pool.back()) result.plain_seconds -= problem.charges().pool_switch;
+    if (!own_pool.back()) continue;
+    result.plain_seconds -= problem.charges().pool_switch;
+    result.kernels[k].seconds -= problem.charges().pool_switch;
   }
   if (conversion < cover.conversions.size()) own_pool.push_back(false);
   for (size_t k = 0; k < own_pool.size(); ++k)
@@ -91,188 +221,56 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, bool singl
   const std::vector<DeviceStep> steps = device_steps(searched, cover);
   if (!std::all_of(steps.begin(), steps.end(), [](const auto& step) { return step.is_on_host(); }))
     result.overlap_seconds = std::max(0.0, cover.seconds - overlapped_seconds(steps));
+  result.text = text_of(result, problem.candidates());
+  result.lowered =
+      std::any_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
+        return row_of(kernel, problem.candidates()).variant.lowered();
+      });
   return result;
 }
-
-namespace {
-
-// What may take less than any cover of the search where devices compute side by side.
-Status add_cover_side_by_side(const Cover& cheapest, CoverProblem& problem, CoverSearch& found) {
-  const SearchResult side = TRY(problem.settle(
-      [&]() -> Result<SearchResult> { return cover_side_by_side(problem.problem(), cheapest); }));
-  for (const Cover& cover : side.covers)
-    found.covers.push_back(
-        named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
-  return {};
-}
-
-// The single-backend covers, and those of mostly one backend, behind the covers of the search.
-Status add_covers_of_backends(const DataflowGraph& graph,
-                              const std::vector<CostedCandidate>& candidates, CoverProblem& problem,
-                              CoverSearch& found) {
-  const size_t searched = found.covers.size();
-  Target host;
-  std::vector<Target> targets;
-  for (const CostedCandidate& candidate : candidates) {
-    const Target& target = candidate.partition.spec->target;
-    if (candidate.is_host()) {
-      host = target;
-    } else if (std::find(targets.begin(), targets.end(), target) == targets.end()) {
-      targets.push_back(target);
-    }
-  }
-  SearchOptions options;
-  options.top_k = 1;
-  auto add_single = [&](const std::string& name, const Target& target, auto&& which) -> Status {
-    Result<SearchResult> single = problem.settle([&]() -> Result<SearchResult> {
-      return single_backend_cover(which(), target, host, options);
-    });
-    if (!single) {
-      log::info("no cover by {} alone: {}", name, single.status().to_string());
-      return {};
-    }
-    NamedCover cover = named_cover(problem, name, true, single->covers.at(0));
-    if (flops_share(cover, candidates, target) >= kSingleBackendWork)
-      found.covers.push_back(std::move(cover));
-    return {};
-  };
-  // Kernels of one backend hand tensors over in the same way, which their costs do not show.
-  std::vector<NamedCover> mostly_one;
-  auto add_mostly = [&](const std::string& name, const Target& target, auto&& which) {
-    const Result<SearchResult> mostly =
-        problem.settle([&] { return mostly_one_backend_cover(which(), target, options); });
-    if (!mostly) {
-      log::info("no cover {}: {}", name, mostly.status().to_string());
-      return;
-    }
-    mostly_one.push_back(named_cover(problem, name, false, mostly->covers.at(0)));
-    mostly_one.back().mostly_one = true;
-  };
-  for (const Target& target : targets) {
-    const std::string name = target.to_string();
-    const Reach reach = reach_of(graph, candidates, target);
-    const auto all = [&] { return problem.problem(); };
-    const auto regions = [&] { return problem.with_maximal_regions(target); };
-    const bool by_regions = find_backend(target.kind)->traits().prefers_maximal_regions;
-    // The host's costs for all the rest would be measured in vain.
-    if (reach.flops >= kSingleBackendWork) TRY(add_single(name, target, all));
-    if (reach.flops >= kSingleBackendWork && by_regions)
-      TRY(add_single(name + " (whole)", target, regions));
-    if (std::max(reach.flops, reach.bytes) < kSingleBackendWork) continue;
-    add_mostly("mostly " + name, target, all);
-    // Its regions as large as it takes them, whatever they cost when measured alone: what it gains
-    // by having all of them shows only in whole runs.
-    if (by_regions) add_mostly("mostly " + name + " (whole)", target, regions);
-  }
-  const auto last = found.covers.insert(found.covers.begin() + static_cast<ptrdiff_t>(searched),
-                                        mostly_one.begin(), mostly_one.end());
-  std::stable_sort(found.covers.begin(), last + static_cast<ptrdiff_t>(mostly_one.size()),
-                   by_prediction);
-  return {};
-}
-
-}  // namespace
 
 Result<CoverSearch> find_covers(const DataflowGraph& graph,
                                 const std::vector<CostedCandidate>& candidates,
                                 CostEstimator& estimator, const SearchWishes& wishes) {
-  CoverCharges charges;
-  charges.max_error = wishes.max_error;
-  CoverProblem problem(graph, candidates, estimator, charges);
-  CoverSearch found;
-  SearchOptions options;
-  options.top_k = wishes.wanted == WantedCovers::kAll ? kTopCovers : 1;
-  SearchResult result =
-      TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
-  found.lower_bound_seconds = result.lower_bound;
-  found.exact = result.exact;
-  for (const Cover& cover : result.covers)
-    found.covers.push_back(
-        named_cover(problem, "cover " + std::to_string(found.covers.size() + 1), false, cover));
-  if (wishes.wanted == WantedCovers::kAll) {
-    TRY(add_cover_side_by_side(result.covers[0], problem, found));
-    TRY(add_covers_of_backends(graph, candidates, problem, found));
+  return CoverFinder(graph, candidates, estimator, wishes).find();
+}
+
+Result<CoverSearch> with_variations(const DataflowGraph& graph, CoverSearch found,
+                                    MeasuredCosts& costs, CostEstimator& estimator,
+                                    const VariantDemands& demands) {
+  const std::vector<CostedCandidate> candidates = found.candidates;
+  return CoverFinder(graph, candidates, estimator, {}).vary(std::move(found), costs, demands);
+}
+
+const MeasuredVariant& row_of(const Cover::Kernel& kernel,
+                              const std::vector<CostedCandidate>& candidates) {
+  return candidates[kernel.candidate].costs->variants[kernel.variant];
+}
+
+void adopt_costs(const std::vector<CostedCandidate>& asked,
+                 std::vector<CostedCandidate>& candidates) {
+  for (size_t c = 0; c < candidates.size(); ++c)
+    if (!candidates[c].has_cost() && asked[c].costs != nullptr)
+      candidates[c].costs = asked[c].costs;
+}
+
+SearchProblem problem_of(const Cover& cover, const DataflowGraph& graph,
+                         const std::vector<CostedCandidate>& candidates) {
+  SearchProblem problem;
+  problem.graph = &graph;
+  problem.candidates.resize(candidates.size());
+  for (const Cover::Kernel& kernel : cover.kernels) {
+    CandidateCosts& used = problem.candidates[kernel.candidate];
+    used.candidate = &candidates[kernel.candidate].partition;
+    used.variants.resize(std::max(used.variants.size(), kernel.variant + 1));
+    used.variants[kernel.variant].variant = row_of(kernel, candidates).variant;
   }
-  found.candidates = problem.candidates();
-  found.search_seconds = problem.search_seconds();
-  found.counts = problem.counts();
-  return found;
-}
-
-Result<CoverSearch> find_compatible_covers(const DataflowGraph& graph,
-                                           const std::vector<CostedCandidate>& candidates,
-                                           CostEstimator& estimator,
-                                           const std::vector<PartitionSpecPtr>& specs,
-                                           const std::vector<std::vector<size_t>>& sets,
-                                           const SearchWishes& wishes) {
-  if (sets.size() == 1) return find_covers(graph, candidates, estimator, wishes);
-  CoverSearch all;
-  all.candidates = candidates;
-  for (const std::vector<size_t>& set : sets) {
-    auto usable = [&](const CostedCandidate& candidate) {
-      return std::any_of(set.begin(), set.end(),
-                         [&](size_t s) { return specs[s] == candidate.partition.spec; });
-    };
-    std::vector<CostedCandidate> some = candidates;
-    for (CostedCandidate& candidate : some)
-      if (!usable(candidate)) candidate.costs = std::make_shared<const TargetCosts>();
-    CoverSearch found = TRY(find_covers(graph, some, estimator, wishes));
-    for (size_t c = 0; c < some.size(); ++c)
-      if (usable(some[c])) all.candidates[c].costs = found.candidates[c].costs;
-    bool first = all.covers.empty();
-    all.lower_bound_seconds = first ? found.lower_bound_seconds
-                                    : std::min(all.lower_bound_seconds, found.lower_bound_seconds);
-    all.exact = (first || all.exact) && found.exact;
-    all.search_seconds += found.search_seconds;
-    all.counts += found.counts;
-    for (NamedCover& cover : found.covers)
-      if (std::none_of(all.covers.begin(), all.covers.end(), [&](const NamedCover& other) {
-            return cover.single_backend && other.name == cover.name;
-          }))
-        all.covers.push_back(std::move(cover));
-  }
-  std::stable_sort(all.covers.begin(), all.covers.end(),
-                   [](const NamedCover& a, const NamedCover& b) {
-                     if (a.single_backend != b.single_backend) return b.single_backend;
-                     return !a.single_backend && by_prediction(a, b);
-                   });
-  for (size_t i = 0; i < all.covers.size(); ++i)
-    if (!all.covers[i].single_backend) all.covers[i].name = "cover " + std::to_string(i + 1);
-  return all;
-}
-
-std::vector<CostedCandidate> with_costs_of(const std::vector<NamedCover>& covers,
-                                           std::vector<CostedCandidate> candidates) {
-  for (const NamedCover& cover : covers)
-    for (const CoverKernel& kernel : cover.kernels) {
-      CostedCandidate& candidate = candidates[kernel.candidate];
-      if (!candidate.has_cost()) candidate.costs = kernel.costs;
-    }
-  return candidates;
-}
-
-KernelChoice kernel_choice(const CandidatePartition& partition, const Variant& variant) {
-  return {partition.sub_graph, partition.spec->target, variant};
+  return problem;
 }
 
 std::string kernel_text(const CandidatePartition& partition, const Variant& variant) {
   return partition.sub_graph.inside().to_string() + " " + partition.spec->target.to_string() + " " +
          variant.to_string();
-}
-
-std::string cover_text(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
-  std::vector<std::string> lines;
-  for (const CoverKernel& kernel : cover.kernels)
-    lines.push_back(kernel_text(candidates[kernel.candidate].partition, kernel.row().variant));
-  std::sort(lines.begin(), lines.end());
-  std::string text;
-  for (const std::string& line : lines) text += line + "; ";
-  return text;
-}
-
-bool is_lowered(const NamedCover& cover) {
-  return std::any_of(cover.kernels.begin(), cover.kernels.end(),
-                     [](const CoverKernel& kernel) { return kernel.row().variant.lowered(); });
 }
 
 }  // namespace collage

@@ -16,7 +16,7 @@ Result<std::vector<std::string>> find_culprits(const NamedCover& cover,
   std::vector<std::string> relaxed;
   for (size_t k = 0; k < cover.kernels.size(); ++k) {
     const CostedCandidate& candidate = candidates[cover.kernels[k].candidate];
-    const Variant& variant = cover.kernels[k].row().variant;
+    const Variant& variant = row_of(cover.kernels[k], candidates).variant;
     const std::string& step = lowered.kernel_names[k];
     meanings[step] = {lowered.functions[k], variant.rounding};
     texts[step] = kernel_text(candidate.partition, variant);

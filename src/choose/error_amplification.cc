@@ -27,9 +27,11 @@ double typical(const AmplificationTable& amplifications) {
 
 }  // namespace
 
-double estimated_error(const NamedCover& cover) {
+double estimated_error(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
   double sum = 0;
-  for (const CoverKernel& kernel : cover.kernels) sum += kernel.row().error * kernel.row().error;
+  for (const Cover::Kernel& kernel : cover.kernels)
+    if (has_lowered_variants(candidates[kernel.candidate]))
+      sum += std::pow(row_of(kernel, candidates).error, 2);
   return std::sqrt(sum);
 }
 
@@ -54,15 +56,17 @@ std::vector<CostedCandidate> amplified(const std::vector<CostedCandidate>& candi
 
 Result<bool> ErrorAmplification::learn(const NamedCover& cover, AmplificationTable& known) const {
   const size_t before = known.size();
-  for (const CoverKernel& kernel : cover.kernels) {
-    if (!kernel.row().variant.lowered() || interrupted()) continue;
+  for (const Cover::Kernel& kernel : cover.kernels) {
     const CostedCandidate& lowered = candidates_[kernel.candidate];
+    if (!has_lowered_variants(lowered) || !row_of(kernel, candidates_).variant.lowered() ||
+        interrupted())
+      continue;
     const std::string name = group_name(lowered);
     if (known.count(name)) continue;
     const std::vector<CostedCandidate> alone = only_lowering(lowered.costs.get());
     const std::vector<NamedCover> found =
         TRY(find_(alone, kInfinity, WantedCovers::kCheapest)).covers;
-    const double estimate = estimated_error(found.at(0));
+    const double estimate = estimated_error(found.at(0), candidates_);
     if (estimate == 0) {  // only beside others
       known[name] = typical(known);
       continue;

@@ -22,8 +22,8 @@ using FindCovers = std::function<Result<CoverSearch>(const std::vector<CostedCan
 // What a cover's outputs err by; a failure is one beyond any budget.
 using CoverError = std::function<Result<double>(const NamedCover&)>;
 
-// A cover's estimated error.
-double estimated_error(const NamedCover& cover);
+// A cover's estimated error, by those of the candidates.
+double estimated_error(const NamedCover& cover, const std::vector<CostedCandidate>& candidates);
 bool has_lowered_variants(const CostedCandidate& candidate);
 
 // The candidates with errors grown until the outputs; of functions that nobody lowered alone, by

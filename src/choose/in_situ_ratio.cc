@@ -29,7 +29,6 @@ std::optional<double> known_in_situ_ratio(CostDatabase& database, const std::str
 
 Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
                              std::span<const Tensor> inputs, const InSituOptions& options,
-                             const std::string& source_key, const std::string& context,
                              CostDatabase& database, NoiseGate& gate) {
   const auto turn = turn_to_measure();
   InSituCosts costs(executor, options.threads, options.cache, gate);
@@ -45,13 +44,13 @@ Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
   const double ratio = costs.seconds() / cover.plain_seconds;
   log::info("its kernels take {:.3f} ms in situ, {:.3f} in isolation: a ratio of {:.3f}",
             1e3 * costs.seconds(), 1e3 * cover.plain_seconds, ratio);
-  const nlohmann::json row = to_json(InSituRow{source_key, ratio});
+  const nlohmann::json row = to_json(InSituRow{options.source_key, ratio});
   if (!in_situ_row_from_json(row)) {
     log::info("that ratio is not kept: the machine must have been busy with something else");
     return {};
   }
-  database.put("in_situ", CostDatabase::key_of(source_key, context), source_key, json_text(row),
-               context);
+  database.put("in_situ", CostDatabase::key_of(options.source_key, options.context),
+               options.source_key, json_text(row), options.context);
   return {};
 }
 

@@ -23,6 +23,7 @@ std::optional<double> known_in_situ_ratio(CostDatabase& database, const std::str
                                           const std::string& context);
 
 struct InSituOptions {
+  std::string source_key, context;  // as ChooseOptions
   int threads = 1;
   CacheState cache = CacheState::kStreaming;
   Effort effort = Effort::kDefault;
@@ -31,7 +32,6 @@ struct InSituOptions {
 // Times the kernels of that cover's program; the ratio goes into the database.
 Status measure_in_situ_ratio(const NamedCover& cover, Executor& executor,
                              std::span<const Tensor> inputs, const InSituOptions& options,
-                             const std::string& source_key, const std::string& context,
                              CostDatabase& database, NoiseGate& gate);
 
 }  // namespace collage

@@ -8,39 +8,72 @@
 //                right; what does not is passed over for smaller kernels, in the end for the host's
 //
 // Trials are kept in the cost database, so they happen once. The program is checked as a whole
-// before it is used (cover_checks.h); where it is wrong, the cover is found again without the
-// kernel that is to blame (culprits.h).
+// before it is used (cover_checks.h); where it is wrong, the kernels that are to blame
+// (culprits.h) are refused, and the cover is found again.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "choose/cover_search.h"
+#include "partition/stated_kernels.h"
 
 namespace collage {
 
 // One toolchain besides the host: there is nothing to choose.
 bool is_determined(const std::vector<PartitionSpecPtr>& specs);
 
-struct LightCover {
-  std::vector<CostedCandidate> candidates;  // those that were looked at
-  NamedCover cover;
-  bool measured = false;  // all of its costs are known, its prediction means something
-  std::vector<std::shared_ptr<Kernel>> kernels;  // of the cover, compiled
-};
+// As an estimator it gives what is known, else analytic estimates, and tries what a cover uses.
+class LightSearch : private CostEstimator {
+ public:
+  // All that is given by reference must outlive it; `progress` may be null.
+  LightSearch(const Candidates& candidates, MeasuredCosts& costs, VariantDemands demands,
+              const CompileOptions& compile, KernelCompiler compile_kernel, Progress* progress);
 
-struct LightOptions {
-  CompileOptions compile;
-  VariantDemands demands;
-  KernelCompiler compile_kernel;
-  // Kernels that whole programs turned out to be wrong by (kernel_text): why.
-  std::map<std::string, std::string> refused = {};
-};
+  // Its one cover, of the candidates that were looked at so far, all of whose kernels compile. It
+  // predicts nothing unless all of its costs are known.
+  Result<CoverSearch> find();
+  // Leaves a kernel (kernel_text) out of the covers found from now on.
+  void refuse(const std::string& kernel, const std::string& reason);
 
-// `progress` may be null.
-Result<LightCover> find_light_cover(const DataflowGraph& graph,
-                                    std::vector<CandidatePartition> candidates,
-                                    MeasuredCosts& costs, const LightOptions& options,
-                                    Progress* progress);
+ private:
+  Status choose_boundaries();
+  Status try_beside_each_other(const std::vector<CandidatePartition>& candidates);
+  Result<size_t> look_at(const CandidatePartition& candidate);
+  Result<std::optional<Variant>> unlisted_stated(const CostedCandidate& entry) const;
+  Status trust_host(CostedCandidate& entry) const;
+  Status try_candidate(size_t position, const Variant* wanted);
+  Result<NamedCover> cover_of_chosen();
+  bool is_measured(const NamedCover& cover);
+  Result<bool> compile(const NamedCover& cover);
+  void warn_of_fallbacks(const NamedCover& cover) const;
+
+  Result<std::vector<TargetCosts>> kernel_costs(
+      const std::vector<KernelQuestion>& questions) override;
+  Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
+                                        const Encoding& to) override;
+  std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
+                                                const Encoding& to) override;
+  double kernel_estimate(const Function& function, const TargetCosts& costs,
+                         size_t variant) const override;
+  double conversion_estimate(const TensorType& type, const Encoding& from,
+                             const Encoding& to) const override;
+
+  const DataflowGraph& graph_;
+  const std::vector<CandidatePartition>& candidates_;
+  MeasuredCosts& costs_;
+  const StatedKernels stated_;
+  const VariantDemands demands_;
+  const CompileOptions& compile_;
+  const KernelCompiler compile_kernel_;
+  Progress* const progress_;
+  std::vector<CostedCandidate> seen_;
+  std::map<std::string, size_t> position_;             // in it
+  std::map<const FunctionNode*, size_t> position_of_;  // likewise
+  std::map<std::string, std::string> refused_;         // kernels, why
+  std::set<size_t> chosen_;                            // of those seen: a cover
+  std::vector<std::shared_ptr<Kernel>> kernels_;       // of it, until they are lowered
+};
 
 }  // namespace collage

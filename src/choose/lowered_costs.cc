@@ -59,16 +59,20 @@ Result<std::vector<CostedCandidate>> with_lowered_variants(
   std::vector<CostedCandidate> lowered =
       TRY(cost_candidates(graph, std::move(partitions), costs, progress, RoundingLimit::kAny));
   // Candidates of equal structure go on sharing their costs.
-  std::map<const TargetCosts*, std::shared_ptr<const TargetCosts>> known;
+  std::map<std::pair<const TargetCosts*, const TargetCosts*>, std::shared_ptr<const TargetCosts>>
+      known;
   for (size_t i = 0; i < lowering.size(); ++i) {
     CostedCandidate& candidate = result[lowering[i]];
-    candidate.costs = full[i].costs;
-    if (candidate.costs == nullptr || lowered[i].costs == nullptr ||
-        lowered[i].costs->variants.empty())
-      continue;
-    std::shared_ptr<const TargetCosts>& all = known[candidate.costs.get()];
+    if (full[i].costs == nullptr) continue;
+    std::shared_ptr<const TargetCosts>& all = known[{candidate.costs.get(), full[i].costs.get()}];
     if (all == nullptr) {
-      auto both = std::make_shared<TargetCosts>(*candidate.costs);
+      all = full[i].costs;
+      if (candidate.costs != nullptr) all = numbered_as(*candidate.costs, all);
+      auto both = std::make_shared<TargetCosts>(*all);
+      if (lowered[i].costs == nullptr || lowered[i].costs->variants.empty()) {
+        candidate.costs = all;
+        continue;
+      }
       both->refusal.clear();
       for (const MeasuredVariant& row : lowered[i].costs->variants) {
         both->variants.push_back(row);

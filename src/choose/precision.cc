@@ -20,22 +20,20 @@ constexpr int kTrials = 7, kLessons = 8;
 constexpr double kAim = 0.85, kWellUsed = 0.7;
 
 // Keeps those that are lowered and not there already.
-void add_lowered(std::vector<NamedCover> found, const std::vector<CostedCandidate>& candidates,
-                 std::vector<NamedCover>& covers) {
+void add_lowered(std::vector<NamedCover> found, std::vector<NamedCover>& covers) {
   for (NamedCover& cover : found) {
-    if (!is_lowered(cover)) continue;
-    std::string text = cover_text(cover, candidates);
-    if (std::any_of(covers.begin(), covers.end(),
-                    [&](const NamedCover& other) { return cover_text(other, candidates) == text; }))
-      continue;
+    const auto is_same = [&](const NamedCover& other) { return other.text == cover.text; };
+    if (!cover.lowered || std::any_of(covers.begin(), covers.end(), is_same)) continue;
+    cover.origin += ", lowered";
     cover.name = cover.single_backend ? cover.name + " lowered"
                                       : fmt::format("lowered cover {}", covers.size());
     covers.push_back(std::move(cover));
   }
 }
 
-Result<NamedCover> cheapest(const FindCovers& find, const std::vector<CostedCandidate>& candidates,
-                            double max_error) {
+Result<NamedCover> cheapest_within(const FindCovers& find,
+                                   const std::vector<CostedCandidate>& candidates,
+                                   double max_error) {
   return std::move(TRY(find(candidates, max_error, WantedCovers::kCheapest)).covers.at(0));
 }
 
@@ -44,10 +42,10 @@ Result<NamedCover> cheapest(const FindCovers& find, const std::vector<CostedCand
 Status remeasure_lowered(const Remeasure& remeasure, double limit, const FindCovers& find,
                          std::vector<CostedCandidate>& candidates) {
   for (int round = 0; round < kMostRemeasurements; ++round) {
-    const NamedCover fastest = TRY(cheapest(find, candidates, kInfinity));
-    if (!is_lowered(fastest)) break;
+    const NamedCover fastest = TRY(cheapest_within(find, candidates, kInfinity));
+    if (!fastest.lowered) break;
     bool changed = TRY(remeasure(fastest, candidates));
-    changed |= TRY(remeasure(TRY(cheapest(find, candidates, kAim * limit)), candidates));
+    changed |= TRY(remeasure(TRY(cheapest_within(find, candidates, kAim * limit)), candidates));
     if (!changed) break;
   }
   return {};
@@ -72,14 +70,14 @@ Result<BudgetList> find_budgets(const std::vector<CostedCandidate>& candidates, 
   // Of the covers that were run: the largest estimate within the budget, and the least beyond it.
   double within = 0, beyond = kInfinity;
   double budget = kInfinity;
-  NamedCover next = TRY(cheapest(find, grown, budget));
+  NamedCover next = TRY(cheapest_within(find, grown, budget));
   for (int trial = 0, lessons = 0; trial < kTrials + lessons; ++trial) {
-    if (interrupted() || !is_lowered(next)) break;
+    if (interrupted() || !next.lowered) break;
     NamedCover tried = std::move(next);
     const Result<double> error = error_of(tried);
     const bool fits = error && *error <= limit;
     log::info("within {:.3g}: {:.3f} ms predicted, errors estimated at {:.2g}, outputs err by {}",
-              budget, 1e3 * tried.predicted_seconds, estimated_error(tried),
+              budget, 1e3 * tried.seconds, estimated_error(tried, grown),
               error ? fmt::format("{:.2g}", *error) : error.status().to_string());
     if (fits) result.push_back({std::min(budget, kMostError), known});
     if (fits && budget == kInfinity) break;
@@ -88,12 +86,9 @@ Result<BudgetList> find_budgets(const std::vector<CostedCandidate>& candidates, 
       // Budgets and estimates mean something else now.
       ++lessons;
       grown = amplified(candidates, known);
-      for (CoverKernel& kernel : tried.kernels)
-        if (has_lowered_variants(candidates[kernel.candidate]))
-          kernel.costs = grown[kernel.candidate].costs;
       within = 0, beyond = kInfinity;
     }
-    const double estimate = estimated_error(tried);
+    const double estimate = estimated_error(tried, grown);
     const double amplification = error ? *error / estimate : 4 * limit / estimate;
     if (!learnt && fits) {
       within = estimate;
@@ -106,26 +101,32 @@ Result<BudgetList> find_budgets(const std::vector<CostedCandidate>& candidates, 
     for (const double aim : {kAim, 1.0}) {
       budget = aim * limit / amplification;
       if (budget <= within || budget >= beyond) budget = std::sqrt(within * beyond);
-      next = TRY(cheapest(find, grown, budget));
-      if (estimated_error(next) > within) break;
+      next = TRY(cheapest_within(find, grown, budget));
+      if (estimated_error(next, grown) > within) break;
     }
-    if (estimated_error(next) <= within) break;
+    if (estimated_error(next, grown) <= within) break;
   }
   return result;
 }
 
-Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
-                                         const FindCovers& find, const Remeasure& remeasure,
+Result<CoverChoice> choose_within_budget(CoverChoice full, CoverSearch& found,
+                                         const FindCovers& search, const Remeasure& remeasure,
                                          const ChooseContext& context) {
   const double max_error = context.options.max_error;
-  std::vector<CostedCandidate> candidates = found.candidates;
+  std::vector<CostedCandidate>& candidates = found.candidates;
+  const FindCovers find = [&](const std::vector<CostedCandidate>& some, double within,
+                              WantedCovers wanted) -> Result<CoverSearch> {
+    CoverSearch result = TRY(search(some, within, wanted));
+    adopt_costs(result.candidates, candidates);
+    return result;
+  };
   std::vector<NamedCover> fastest;
   std::string text, key;
   // What the budgets of these candidates are known by.
   const auto enter = [&]() -> Status {
     fastest = TRY(find(candidates, kInfinity, WantedCovers::kAll)).covers;
     // Others than the best may hold functions that nobody measured, and frozen costs leave out.
-    std::string fastest_text = cover_text(fastest.front(), candidates) + "\n";
+    std::string fastest_text = fastest.front().text + "\n";
     for (const NamedCover& one : fastest)
       if (one.single_backend) fastest_text += one.name + "\n";
     text = fmt::format("{}\n{}\n{}\nwithin {} on several inputs", context.options.model_key,
@@ -167,15 +168,14 @@ Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
     std::erase_if(some, [&](const NamedCover& one) {
       return one.single_backend || (one.mostly_one ? !last : ++others > most);
     });
-    add_lowered(std::move(some), candidates, covers);
+    add_lowered(std::move(some), covers);
   }
   // Those of one backend at any error: beyond the budget they are refused when they are tried.
   std::erase_if(fastest,
                 [](const NamedCover& one) { return !one.single_backend && !one.mostly_one; });
-  add_lowered(std::move(fastest), candidates, covers);
-  found.candidates = with_costs_of(covers, candidates);
+  add_lowered(std::move(fastest), covers);
   if (covers.size() == in_float32) return full;
-  return require(TRY(choose_cover(covers, found.candidates, context)));
+  return require(TRY(choose_cover(covers, context)));
 }
 
 }  // namespace collage

@@ -27,8 +27,8 @@ using Remeasure =
 // Chooses once more, among the covers found, of which `full` was chosen in float32, and lowered
 // ones within the budget (`context.options.max_error`), which are added to them. The candidates
 // found have lowered variants (lowered_costs.h).
-Result<ChosenCover> choose_within_budget(ChosenCover full, CoverSearch& found,
-                                         const FindCovers& find, const Remeasure& remeasure,
+Result<CoverChoice> choose_within_budget(CoverChoice full, CoverSearch& found,
+                                         const FindCovers& search, const Remeasure& remeasure,
                                          const ChooseContext& context);
 
 }  // namespace collage

@@ -11,7 +11,8 @@
 #pragma once
 
 #include <span>
-#include <string>
+
+#include "cost/row_values.h"
 
 namespace collage {
 
@@ -19,26 +20,16 @@ namespace collage {
 // other cores: before anything was learnt.
 inline constexpr double kSecondsPerSwitch = 60e-6;
 
-struct CoverParts {
-  // Kernels, conversions and dispatch, each measured alone, without what devices save side by side.
-  double seconds = 0;
-  size_t switches = 0;  // between thread pools, the last kernel followed by the first
-};
-
 struct Correction {
   double scale = 1;
   double per_switch = kSecondsPerSwitch;  // seconds
-  double predict(const CoverParts& parts) const {
-    return scale * parts.seconds + per_switch * static_cast<double>(parts.switches);
+  // Of what kernels, conversions and dispatch take, each measured alone, without what devices save
+  // side by side, and of switches between thread pools, the last kernel followed by the first.
+  double predict(double seconds, size_t switches) const {
+    return scale * seconds + per_switch * static_cast<double>(switches);
   }
 };
 
-struct TaughtCover {
-  std::string model;
-  CoverParts parts;
-  double measured = 0;  // seconds end to end
-};
-
-Correction learn_correction(std::span<const TaughtCover> taught);
+Correction learn_correction(std::span<const TimingRow> timings);
 
 }  // namespace collage

@@ -16,11 +16,11 @@ namespace {
 constexpr size_t kAgreeing = 2, kMostBlocks = 3;
 
 // The kernels inside those nodes if they are all of them; none where one is there in part.
-std::vector<const CoverKernel*> kernels_of(const IndexSet& nodes, const NamedCover& cover,
-                                           const std::vector<CostedCandidate>& candidates) {
-  std::vector<const CoverKernel*> inside;
+std::vector<const Cover::Kernel*> kernels_of(const IndexSet& nodes, const NamedCover& cover,
+                                             const std::vector<CostedCandidate>& candidates) {
+  std::vector<const Cover::Kernel*> inside;
   IndexSet covered;
-  for (const CoverKernel& kernel : cover.kernels) {
+  for (const Cover::Kernel& kernel : cover.kernels) {
     const IndexSet& own = candidates[kernel.candidate].partition.sub_graph.inside();
     if (!own.intersects(nodes)) continue;
     if (!own.is_subset_of(nodes)) return {};
@@ -37,11 +37,12 @@ bool is_settled(const Measured& figure) {
 }
 
 // What kernels take one after the other, likely.
-Interval likely_sum(const std::vector<const CoverKernel*>& kernels) {
+Interval likely_sum(const std::vector<const Cover::Kernel*>& kernels,
+                    const std::vector<CostedCandidate>& candidates) {
   double sum = 0, squares = 0;
-  for (const CoverKernel* kernel : kernels) {
+  for (const Cover::Kernel* kernel : kernels) {
     sum += kernel->seconds;
-    const Measured* figure = measured(kernel->row().cost);
+    const Measured* figure = measured(row_of(*kernel, candidates).cost);
     const double error = figure != nullptr ? standard_error(*figure) : 0;
     squares += error * error;
   }
@@ -56,18 +57,18 @@ void find_unsettled(const NamedCover& cover, const std::vector<CostedCandidate>&
     const Measured* figure = measured(candidates[candidate].costs->variants[variant].cost);
     if (figure != nullptr && !is_settled(*figure)) add_row(CandidateVariant{candidate, variant});
   };
-  for (const CoverKernel& kernel : cover.kernels) add(kernel.candidate, kernel.variant);
+  for (const Cover::Kernel& kernel : cover.kernels) add(kernel.candidate, kernel.variant);
   for (size_t c = 0; c < candidates.size(); ++c) {
     const CostedCandidate& candidate = candidates[c];
     if (candidate.is_host() || !candidate.has_cost()) continue;
     const auto inside = kernels_of(candidate.partition.sub_graph.inside(), cover, candidates);
     if (inside.empty()) continue;
-    const Interval together = likely_sum(inside);
+    const Interval together = likely_sum(inside, candidates);
     for (const bool lowered : {false, true}) {
       // What computes the same nodes on the same target under the same limit was timed in the same
       // moment.
       const bool same_moment = inside.size() == 1 && inside[0]->candidate == c &&
-                               inside[0]->row().variant.lowered() == lowered;
+                               row_of(*inside[0], candidates).variant.lowered() == lowered;
       const MeasuredVariant* cheapest = fastest_variant(
           *candidate.costs,
           [&](const MeasuredVariant& row) { return row.variant.lowered() == lowered; });
@@ -100,15 +101,14 @@ std::vector<CandidateVariant> worth_remeasuring(const std::vector<NamedCover>& c
 }
 
 Result<bool> remeasure(const std::vector<NamedCover>& covers,
-                       const std::vector<CostedCandidate>& found,
                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
                        RoundingLimit rounding, Progress* progress) {
   const bool lowered = rounding == RoundingLimit::kAny;
   std::map<const TargetCosts*, std::vector<std::pair<size_t, Cost>>> changed;  // their variants
   std::vector<KernelQuestion> kernels;
   std::vector<CandidateVariant> asked;
-  for (const CandidateVariant& row : worth_remeasuring(covers, found)) {
-    const CostedCandidate& candidate = found[row.candidate];
+  for (const CandidateVariant& row : worth_remeasuring(covers, candidates)) {
+    const CostedCandidate& candidate = candidates[row.candidate];
     const Variant& variant = candidate.costs->variants[row.variant].variant;
     if (variant.lowered() != lowered) continue;
     kernels.push_back({candidate.function, candidate.partition.spec->target, variant});
@@ -119,7 +119,8 @@ Result<bool> remeasure(const std::vector<NamedCover>& covers,
   const std::vector<std::optional<Cost>> costs_now = TRY(costs.add_blocks(kernels));
   for (size_t k = 0; k < asked.size(); ++k)
     if (costs_now[k])
-      changed[found[asked[k].candidate].costs.get()].emplace_back(asked[k].variant, *costs_now[k]);
+      changed[candidates[asked[k].candidate].costs.get()].emplace_back(asked[k].variant,
+                                                                       *costs_now[k]);
   if (progress != nullptr) progress->finish("measuring again");
   change_costs(
       candidates, candidates,

@@ -25,12 +25,9 @@ struct CandidateVariant {
 std::vector<CandidateVariant> worth_remeasuring(const std::vector<NamedCover>& covers,
                                                 const std::vector<CostedCandidate>& candidates);
 
-// Times those that decide about any of the covers, of that limit, that were measured in this
-// run; who fails now is invalid. `found` is what the covers are in terms of; what changed goes to
-// those of `candidates` that share the costs (and is in the database for those that have none yet).
-// Whether anything changed.
+// Times those that decide about any of the covers, of that limit, that were measured in this run,
+// once more. A variant that fails now becomes Invalid. Returns whether a cost changed.
 Result<bool> remeasure(const std::vector<NamedCover>& covers,
-                       const std::vector<CostedCandidate>& found,
                        std::vector<CostedCandidate>& candidates, MeasuredCosts& costs,
                        RoundingLimit rounding, Progress* progress);
 

@@ -53,10 +53,16 @@ Result<std::vector<Timed>> timed_beside(const Variant& known, std::vector<Varian
 
 size_t most_schedules(Effort effort) { return effort == Effort::kMax ? 64 : 0; }
 
-Result<std::optional<MeasuredVariant>> faster_schedule(const Function& function,
-                                                       const Target& target, ScheduleSpace space,
-                                                       const TargetCosts& known, size_t most,
-                                                       MeasuredCosts& costs, Effort effort) {
+namespace {
+
+// The fastest schedule of the space found where it is faster than all that are known of the
+// candidate in the same encodings, which were measured before.
+Result<std::optional<MeasuredVariant>> faster_schedule(const CostedCandidate& candidate,
+                                                       ScheduleSpace space, MeasuredCosts& costs,
+                                                       Effort effort) {
+  const Function& function = candidate.function;
+  const Target& target = candidate.partition.spec->target;
+  const TargetCosts& known = *candidate.costs;
   constexpr std::optional<MeasuredVariant> kNone;
   const Variant like = space.variant(ScheduleSpace::Choice(space.options.size(), 0));
   const MeasuredVariant* fastest = fastest_variant(known, [&](const MeasuredVariant& row) {
@@ -66,7 +72,7 @@ Result<std::optional<MeasuredVariant>> faster_schedule(const Function& function,
   if (fastest == nullptr) return kNone;
   ScheduleSearch search(std::move(space), kTuningSeed);
   std::vector<Timed> best;
-  size_t left = most;
+  size_t left = most_schedules(effort);
   while (left > 0 && !interrupted()) {
     std::vector<Variant> batch = search.propose(std::min(kBatch, left));
     if (batch.empty()) break;
@@ -97,19 +103,17 @@ Result<std::optional<MeasuredVariant>> faster_schedule(const Function& function,
   return std::optional(winner->row);
 }
 
-namespace {
-
 // What to search for: of candidates that share their costs one, with the most that one of them
 // takes in a cover.
 std::map<const TargetCosts*, std::pair<size_t, double>> worth_tuning(
-    const std::vector<NamedCover>& covers, const std::vector<CostedCandidate>& found) {
+    const std::vector<NamedCover>& covers, const std::vector<CostedCandidate>& candidates) {
   std::map<const TargetCosts*, std::pair<size_t, double>> worth;
   for (const NamedCover& cover : covers) {
     std::map<const TargetCosts*, std::pair<size_t, double>> own;
-    for (const CoverKernel& kernel : cover.kernels) {
-      const IndexSet& nodes = found[kernel.candidate].partition.sub_graph.inside();
-      for (size_t c = 0; c < found.size(); ++c) {
-        const CostedCandidate& candidate = found[c];
+    for (const Cover::Kernel& kernel : cover.kernels) {
+      const IndexSet& nodes = candidates[kernel.candidate].partition.sub_graph.inside();
+      for (size_t c = 0; c < candidates.size(); ++c) {
+        const CostedCandidate& candidate = candidates[c];
         if (candidate.is_host() || candidate.costs == nullptr ||
             candidate.partition.sub_graph.inside() != nodes)
           continue;
@@ -131,19 +135,17 @@ std::map<const TargetCosts*, std::pair<size_t, double>> worth_tuning(
 }  // namespace
 
 Result<bool> tune_schedules(const std::vector<NamedCover>& covers,
-                            const std::vector<CostedCandidate>& found,
                             std::vector<CostedCandidate>& candidates, const CompileOptions& compile,
                             MeasuredCosts& costs, Effort effort, Progress* progress) {
-  const size_t most = most_schedules(effort);
-  if (most == 0 || costs.is_frozen()) return false;
+  if (most_schedules(effort) == 0 || costs.is_frozen()) return false;
   struct Wanted {
     double seconds;
     size_t candidate;
     ScheduleSpace space;
   };
   std::vector<Wanted> wanted;
-  for (const auto& [key, use] : worth_tuning(covers, found)) {
-    const CostedCandidate& candidate = found[use.first];
+  for (const auto& [key, use] : worth_tuning(covers, candidates)) {
+    const CostedCandidate& candidate = candidates[use.first];
     const Target& target = candidate.partition.spec->target;
     const Backend* backend = find_backend(target.kind);
     if (backend == nullptr ||
@@ -158,11 +160,10 @@ Result<bool> tune_schedules(const std::vector<NamedCover>& covers,
   std::map<const TargetCosts*, MeasuredVariant> faster;
   for (size_t i = 0; i < wanted.size() && !interrupted(); ++i) {
     if (progress != nullptr) progress->update("searching schedules", i, wanted.size(), 0, 0);
-    const CostedCandidate& candidate = found[wanted[i].candidate];
+    const CostedCandidate& candidate = candidates[wanted[i].candidate];
     const Target& target = candidate.partition.spec->target;
     std::optional<MeasuredVariant> schedule =
-        TRY(faster_schedule(candidate.function, target, std::move(wanted[i].space),
-                            *candidate.costs, most, costs, effort));
+        TRY(faster_schedule(candidate, std::move(wanted[i].space), costs, effort));
     if (interrupted()) break;
     TRY(costs.end_schedule_search(candidate.function, target, schedule));
     if (schedule) faster.emplace(candidate.costs.get(), std::move(*schedule));

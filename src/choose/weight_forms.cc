@@ -113,9 +113,10 @@ void WeightDemands::leave_out(const Function& function, TargetCosts& costs) cons
 
 void WeightDemands::remember(const NamedCover& cover,
                              const std::vector<CostedCandidate>& candidates) const {
-  for (const CoverKernel& kernel : cover.kernels)
+  for (const Cover::Kernel& kernel : cover.kernels)
     for (const Weight& weight : weights_of(candidates[kernel.candidate].function))
-      if (const std::string& form = kernel.row().variant.weights; weight.of_anchor && !form.empty())
+      if (const std::string& form = row_of(kernel, candidates).variant.weights;
+          weight.of_anchor && !form.empty())
         forms_->add(weight.id, form);
 }
 

@@ -81,8 +81,7 @@ Result<CoverPrediction> predict(const Model& model, const ProgramOptions& option
   const std::optional<CoverSearch> found = TRY(search(candidates, *context));
   if (!found)
     return unsupported("one toolchain is left: its kernels are not measured, so not predicted");
-  return predict_cover(found->covers[0], found->candidates,
-                       context->choosing_among(found->candidates));
+  return predict_cover(found->covers[0], context->choosing_among(found->candidates));
 }
 
 }  // namespace

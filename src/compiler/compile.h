@@ -49,24 +49,6 @@ struct Alternative {
   Cost cost;  // Invalid carries the reason
 };
 
-struct ReportedKernel {
-  std::string name, target;
-  Variant variant;
-  struct OpRef {
-    std::string op, onnx_node;
-    PostDfsIndex index;
-  };
-  std::vector<OpRef> ops;
-  std::vector<PostDfsIndex> nodes;  // all it computes, views and tuples included
-  Function function;                // the same
-  Cost cost;
-  double predicted_seconds = 0;  // its part of the prediction, launch and charges included
-  std::vector<TensorType> inputs, outputs;
-  std::vector<Alternative> alternatives;
-  double flops = 0;
-  double bytes = 0;  // parameters, constants and results, each once
-};
-
 struct ReportedConversion {
   std::string name;
   TensorType type;
@@ -76,13 +58,36 @@ struct ReportedConversion {
   double predicted_seconds = 0;  // its part of the prediction
 };
 
-// A cover as one sees it; the chosen one's parts stand in the report itself.
-struct ReportedPlan {
-  std::string name;
-  std::vector<ReportedKernel> kernels;
-  std::vector<ReportedConversion> conversions;
-  double predicted_seconds = 0;
-  double correction_seconds = 0;  // of it, what is no kernel's and no conversion's part
+// A cover as one sees it. Kernels and conversions are those of single-backend covers; the chosen
+// one's stand in the report itself.
+struct ReportedPlan : CoverTiming {
+  struct Kernel {
+    std::string name, target;
+    Variant variant;
+    struct OpRef {
+      std::string op, onnx_node;
+      PostDfsIndex index;
+    };
+    std::vector<OpRef> ops;
+    std::vector<PostDfsIndex> nodes;  // all it computes, views and tuples included
+    Function function;                // the same
+    Cost cost;
+    double predicted_seconds = 0;  // its part of the prediction, launch and charges included
+    std::vector<TensorType> inputs, outputs;
+    std::vector<Alternative> alternatives;
+    double flops = 0;
+    double bytes = 0;  // parameters, constants and results, each once
+  };
+  std::string name = {};    // "cover 1" … or the backend of a single-backend cover
+  std::string origin = {};  // the variation that it was searched for (choose/cover_variations.h)
+  bool single_backend = false, chosen = false;
+  std::vector<Kernel> kernels = {};
+  std::vector<ReportedConversion> conversions = {};
+};
+
+// What a variation of the search gave.
+struct ReportedVariation {
+  size_t searches = 0, covers = 0, chosen = 0;
 };
 
 // A node of the graph that was partitioned, constants left out.
@@ -118,9 +123,10 @@ struct ReportedSlot {
 
 struct CompileReport {
   std::vector<std::string> targets;
-  std::vector<ReportedKernel> kernels;
+  std::vector<ReportedPlan::Kernel> kernels;
   std::vector<ReportedConversion> conversions;
-  std::vector<TimedCover> covers;
+  std::vector<ReportedPlan> covers;
+  std::map<std::string, ReportedVariation> variations;  // by ReportedPlan::origin
   double predicted_seconds = 0, lower_bound_seconds = 0;
   double correction_seconds = 0;  // of the prediction: all but the sum of isolated costs
   double isolated_seconds = 0;    // that sum: kernels and conversions, each measured alone
@@ -151,7 +157,6 @@ struct CompileReport {
   std::vector<DeviceArena> device_arenas;  // of other devices
   std::vector<ReportedNode> nodes;
   std::vector<ReportedCandidate> considered;
-  std::vector<ReportedPlan> plans;  // the single-backend covers
   std::vector<ReportedEdge> edges;
   std::vector<ReportedSlot> arena;
   Module partitioned;  // compiles again to the same kernels (partition/stated_kernels.h)

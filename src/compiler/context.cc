@@ -75,15 +75,14 @@ std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
 }  // namespace
 
 Result<std::shared_ptr<Kernel>> KernelCache::compile(const Function& function,
-                                                     const KernelChoice& choice,
+                                                     const CandidatePartition& partition,
+                                                     const Variant& variant,
                                                      const CompileOptions& options) {
-  std::weak_ptr<Kernel>& known = kernels_[choice.sub_graph.inside().to_string() +
-                                          choice.target.to_string() + choice.variant.to_string()];
+  std::weak_ptr<Kernel>& known = kernels_[kernel_text(partition, variant)];
   if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
-  std::shared_ptr<Kernel> kernel = TRY(without_exceptions([&] {
-    return find_backend(choice.target.kind)
-        ->compile(function, choice.variant, choice.target, options);
-  }));
+  const Target& target = partition.spec->target;
+  std::shared_ptr<Kernel> kernel = TRY(without_exceptions(
+      [&] { return find_backend(target.kind)->compile(function, variant, target, options); }));
   known = kernel;
   return kernel;
 }
@@ -136,8 +135,9 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
         row.backend,
         m != nullptr ? m->seconds() : analytic_seconds(0, static_cast<double>(type.bytes()))};
   };
-  lowering_.compile_kernel = [this](const Function& function, const KernelChoice& choice) {
-    return kernels.compile(function, choice, compile);
+  lowering_.compile_kernel = [this](const Function& function, const CandidatePartition& partition,
+                                    const Variant& variant) {
+    return kernels.compile(function, partition, variant, compile);
   };
 }
 
@@ -161,10 +161,7 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
 
 Result<LoweredPlan> CompileContext::lower_cover(const NamedCover& cover,
                                                 const std::vector<CostedCandidate>& candidates) {
-  std::vector<KernelChoice> choices;
-  for (const CoverKernel& kernel : cover.kernels)
-    choices.push_back(kernel_choice(candidates[kernel.candidate].partition, kernel.row().variant));
-  return lower(graph, choices, cover.conversions, lowering_);
+  return lower(problem_of(cover, graph, candidates), cover, lowering_);
 }
 
 ChooseContext CompileContext::choosing_among(const std::vector<CostedCandidate>& candidates) {

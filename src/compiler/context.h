@@ -23,8 +23,9 @@ namespace collage {
 // Kernels of plans that are alive at the same time are shared; those of dropped plans go with them.
 class KernelCache {
  public:
-  Result<std::shared_ptr<Kernel>> compile(const Function& function, const KernelChoice& choice,
-                                          const CompileOptions& options);
+  Result<std::shared_ptr<Kernel>> compile(const Function& function,
+                                          const CandidatePartition& partition,
+                                          const Variant& variant, const CompileOptions& options);
 
  private:
   std::map<std::string, std::weak_ptr<Kernel>> kernels_;

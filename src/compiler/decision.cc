@@ -8,9 +8,7 @@
 #include "choose/demanded_costs.h"
 #include "choose/in_situ_ratio.h"
 #include "choose/light_cover.h"
-#include "choose/listed_cover.h"
 #include "choose/lowered_costs.h"
-#include "choose/merged_cover.h"
 #include "choose/precision.h"
 #include "choose/remeasure.h"
 #include "choose/schedule_tuning.h"
@@ -39,7 +37,7 @@ DemandedCosts demanded_costs(CostEstimator& estimator,
 // what another could if its own cost is not known either.
 Status check_known(const CoverSearch& found, CompileContext& context) {
   if (!context.costs.is_frozen()) return {};
-  for (const CoverKernel& kernel : found.covers[0].kernels) {
+  for (const Cover::Kernel& kernel : found.covers[0].kernels) {
     const CostedCandidate& used = found.candidates[kernel.candidate];
     if (!used.is_host() || used.has_cost()) continue;
     for (const CostedCandidate& other : found.candidates)
@@ -52,6 +50,12 @@ Status check_known(const CoverSearch& found, CompileContext& context) {
   return {};
 }
 
+SearchWishes wishes_of(const Candidates& candidates) {
+  SearchWishes wishes;
+  wishes.targets = &candidates;
+  return wishes;
+}
+
 // What covers use is asked of the estimator on the way, in `asking` seconds. Where a fused kernel
 // that stands for smaller ones turns out not to work, covers are searched for among these too.
 Result<CoverSearch> covers_by(ModelCosts& costs, CostEstimator& estimator,
@@ -60,8 +64,7 @@ Result<CoverSearch> covers_by(ModelCosts& costs, CostEstimator& estimator,
   CoverSearch found;
   while (true) {
     DemandedCosts demanded = demanded_costs(estimator, costs.candidates, demands, context);
-    found = TRY(find_compatible_covers(*candidates.graph, costs.candidates, demanded,
-                                       candidates.specs, candidates.compatible));
+    found = TRY(find_covers(*candidates.graph, costs.candidates, demanded, wishes_of(candidates)));
     TRY(check_known(found, context));
     asking += demanded.seconds();
     costs.candidates = found.candidates;
@@ -70,10 +73,11 @@ Result<CoverSearch> covers_by(ModelCosts& costs, CostEstimator& estimator,
         TRY(with_pruned(std::move(costs), candidates, demands, context.costs, context.progress));
     if (costs.candidates.size() == before) break;
   }
-  found = TRY(with_merged_cover(*candidates.graph, std::move(found), context.costs, demands));
   DemandedCosts demanded = demanded_costs(estimator, found.candidates, demands, context);
-  return with_listed_cover(*candidates.graph, std::move(found), context.costs, demanded,
-                           candidates.specs, candidates.compatible);
+  found =
+      TRY(with_variations(*candidates.graph, std::move(found), context.costs, demanded, demands));
+  costs.candidates = found.candidates;
+  return found;
 }
 
 // Measures what covers use. The covers are those that a compilation with frozen costs finds: which
@@ -103,8 +107,8 @@ Result<bool> all_is_known(const ModelCosts& costs, const Candidates& candidates,
                           CompileContext& context) {
   if (!costs.missing.ok()) return false;
   MeasuredCosts known(context.costs, Missing::kEstimate);
-  const Result<CoverSearch> found = find_compatible_covers(
-      *candidates.graph, costs.candidates, known, candidates.specs, candidates.compatible);
+  const Result<CoverSearch> found =
+      find_covers(*candidates.graph, costs.candidates, known, wishes_of(candidates));
   // What nobody measured is in no cover, a variant that is stated, say: there may be none.
   if (!found && found.status().code() == ErrorCode::kUnsupported) return false;
   TRY(found.status());
@@ -143,17 +147,16 @@ Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidate
   if (!by_cost) return by_cost;
   Searched& searched = *by_cost;
   for (int round = 0; round < most_remeasurements(context); ++round) {
-    const bool changed =
-        TRY(remeasure(searched.found.covers, searched.found.candidates, searched.costs.candidates,
-                      context.costs, RoundingLimit::kDefault, context.progress));
+    const bool changed = TRY(remeasure(searched.found.covers, searched.costs.candidates,
+                                       context.costs, RoundingLimit::kDefault, context.progress));
     context.end_phase("costs");
     if (!changed) break;
     searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
   }
   if (most_schedules(context.options.effort) == 0) return by_cost;
-  const bool changed = TRY(tune_schedules(searched.found.covers, searched.found.candidates,
-                                          searched.costs.candidates, context.compile, context.costs,
-                                          context.options.effort, context.progress));
+  const bool changed =
+      TRY(tune_schedules(searched.found.covers, searched.costs.candidates, context.compile,
+                         context.costs, context.options.effort, context.progress));
   context.end_phase("schedules");
   if (changed)
     searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
@@ -164,7 +167,7 @@ Result<CoverChoice> choose(const std::vector<NamedCover>& covers,
                            const std::vector<CostedCandidate>& candidates,
                            CompileContext& context) {
   context.gate.know(context.costs.store().usual());
-  return choose_cover(covers, candidates, context.choosing_among(candidates));
+  return choose_cover(covers, context.choosing_among(candidates));
 }
 
 bool has_relaxed(const CostedCandidate& candidate) {
@@ -176,76 +179,75 @@ bool has_relaxed(const CostedCandidate& candidate) {
                      });
 }
 
-Decision decided(Searched searched, ChosenCover chosen) {
-  return {std::move(searched.costs), searched.demands, std::move(searched.found),
-          std::move(chosen)};
-}
+// Searches again, where no cover is right, without what is to blame; false: nothing is.
+using SearchAgain = std::function<Result<bool>(const CoverChoice& choice, Searched& searched)>;
 
-// Among all; where none is right, among those without algorithms of larger rounding errors.
-Result<Decision> choose_right(Searched searched, const Candidates& candidates,
+Result<Decision> choose_right(Searched searched, const SearchAgain& search_again,
                               CompileContext& context) {
-  CoverChoice choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
-  if (!choice.chosen && !searched.demands.strict_accuracy &&
-      std::any_of(searched.costs.candidates.begin(), searched.costs.candidates.end(),
-                  has_relaxed)) {
-    log::warn("algorithms with larger rounding errors are left out: {}", choice.failure);
-    searched.demands.strict_accuracy = true;
-    leave_out(searched.costs.candidates, searched.demands);
-    searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
-    choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
+  while (true) {
+    CoverChoice choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
+    if (choice.index || !TRY(search_again(choice, searched)))
+      return Decision{std::move(searched.costs), searched.demands, std::move(searched.found),
+                      TRY(require(std::move(choice)))};
   }
-  return decided(std::move(searched), TRY(require(std::move(choice))));
 }
 
-// Kernels of a light cover that are wrong, and why: it cannot be used with them. `reason` is why.
-Status refuse_culprits(const CoverSearch& found, const std::string& reason,
-                       std::map<std::string, std::string>& refused, CompileContext& context) {
+// Algorithms of larger rounding errors are to blame, where there are any.
+Result<bool> search_strictly(const CoverChoice& choice, Searched& searched,
+                             const Candidates& candidates, CompileContext& context) {
+  if (searched.demands.strict_accuracy ||
+      std::none_of(searched.costs.candidates.begin(), searched.costs.candidates.end(), has_relaxed))
+    return false;
+  log::warn("algorithms with larger rounding errors are left out: {}", choice.failure);
+  searched.demands.strict_accuracy = true;
+  leave_out(searched.costs.candidates, searched.demands);
+  searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
+  return true;
+}
+
+// Kernels of the first cover found that are to blame for `reason`, why it is wrong.
+Result<std::vector<std::string>> blamed(const CoverSearch& found, const std::string& reason,
+                                        CompileContext& context) {
   const NamedCover& cover = found.covers[0];
-  const CheckedCover checked = checked_cover(cover, found.candidates);
-  const std::optional<CoverCheck> check = context.checks.known(checked);
+  const std::optional<CoverCheck> check = context.checks.known(cover);
   std::vector<std::string> culprits = check ? check->culprits : std::vector<std::string>();
   if (culprits.empty()) {
     culprits = TRY(find_culprits(cover, found.candidates,
                                  TRY(context.lower_cover(cover, found.candidates)),
                                  context.reference, context.compile));
-    context.checks.remember_culprits(checked, culprits);
+    context.checks.remember_culprits(cover, culprits);
   }
   if (culprits.empty()) return error(ErrorCode::kVerification, "{}", reason);
-  for (const std::string& culprit : culprits)
-    refused[culprit] = "with it the whole program is wrong";
-  return {};
+  return culprits;
 }
 
-// The light cover; where it is wrong, the one without the kernels to blame.
 Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& context) {
-  constexpr int kMostCulprits = 16;
-  std::map<std::string, std::string> refused;
-  for (int attempt = 0;; ++attempt) {
-    const LightOptions options = {context.compile, demands_of(context.options),
-                                  [&](const Function& function, const KernelChoice& choice) {
-                                    return context.kernels.compile(function, choice,
-                                                                   context.compile);
-                                  },
-                                  refused};
-    // Its kernels, which it compiled, are there until they are lowered.
-    LightCover cover = TRY(find_light_cover(*candidates.graph, candidates.found, context.costs,
-                                            options, context.progress));
-    CoverSearch found;
-    found.candidates = std::move(cover.candidates);
-    found.covers.push_back(std::move(cover.cover));
+  constexpr int kMostWrong = 16;
+  Searched searched;
+  searched.demands = demands_of(context.options);
+  LightSearch search(
+      candidates, context.costs, searched.demands, context.compile,
+      [&](const Function& function, const CandidatePartition& partition, const Variant& variant) {
+        return context.kernels.compile(function, partition, variant, context.compile);
+      },
+      context.progress);
+  const auto find = [&]() -> Result<CoverSearch> {
+    CoverSearch found = TRY(search.find());
     context.end_phase("search");
-    CoverChoice choice = TRY(choose(found.covers, found.candidates, context));
-    const bool lacks_memory = choice.code == ErrorCode::kUnavailable;
-    if (choice.chosen || lacks_memory || attempt == kMostCulprits) {
-      Decision decision;
-      decision.demands = options.demands;
-      decision.chosen = TRY(require(std::move(choice)));
-      decision.found = std::move(found);
-      decision.light = true;
-      return decision;
-    }
-    TRY(refuse_culprits(found, choice.failure, refused, context));
-  }
+    return found;
+  };
+  searched.found = TRY(find());
+  int wrong = 0;
+  const auto find_without_blamed = [&](const CoverChoice& choice, Searched& again) -> Result<bool> {
+    if (choice.code == ErrorCode::kUnavailable || wrong++ == kMostWrong) return false;
+    for (const std::string& kernel : TRY(blamed(again.found, choice.failure, context)))
+      search.refuse(kernel, "with it the whole program is wrong");
+    again.found = TRY(find());
+    return true;
+  };
+  Decision decision = TRY(choose_right(std::move(searched), find_without_blamed, context));
+  decision.light = true;
+  return decision;
 }
 
 void allow_checking(CompileContext& context) {
@@ -270,7 +272,12 @@ Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   std::optional<Searched> by_cost = TRY(search_and_remeasure(candidates, context));
   allow_checking(context);
   if (!by_cost) return decide_lightly(candidates, context);
-  return choose_right(std::move(*by_cost), candidates, context);
+  return choose_right(
+      std::move(*by_cost),
+      [&](const CoverChoice& choice, Searched& searched) {
+        return search_strictly(choice, searched, candidates, context);
+      },
+      context);
 }
 
 Result<Decision> lowered(Decision decision, const Candidates& candidates, CompileContext& context) {
@@ -283,15 +290,13 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
       demanded_costs(context.costs, found.candidates, decision.demands, context);
   const auto find = [&](const std::vector<CostedCandidate>& costed, double max_error,
                         WantedCovers wanted) {
-    return find_compatible_covers(context.graph, costed, demanded, candidates.specs,
-                                  candidates.compatible, {wanted, max_error});
+    return find_covers(context.graph, costed, demanded, {wanted, max_error, &candidates});
   };
   decision.chosen = TRY(choose_within_budget(
       std::move(decision.chosen), found, find,
       [&](const NamedCover& cover, std::vector<CostedCandidate>& costed) -> Result<bool> {
         if (most_remeasurements(context) == 0) return false;
-        return remeasure({cover}, with_costs_of({cover}, costed), costed, context.costs,
-                         RoundingLimit::kAny, context.progress);
+        return remeasure({cover}, costed, context.costs, RoundingLimit::kAny, context.progress);
       },
       context.choosing_among(found.candidates)));
   context.end_phase("lowered covers");
@@ -310,8 +315,9 @@ Status measure_in_situ(const Decision& decision, CompileContext& context) {
     context.progress->update("timing kernels in their place", 0, 1, 0, 0);
   const Status status =
       measure_in_situ_ratio(decision.cover(), executor, inputs,
-                            {context.compile.threads, context.cache, context.options.effort},
-                            choosing.source_key, choosing.context, *context.database, context.gate);
+                            {choosing.source_key, choosing.context, context.compile.threads,
+                             context.cache, context.options.effort},
+                            *context.database, context.gate);
   if (context.progress != nullptr) context.progress->finish("timing kernels in their place");
   if (!status.ok())
     log::warn("what its kernels take inside the model was not measured: {}", status.to_string());
@@ -320,8 +326,7 @@ Status measure_in_situ(const Decision& decision, CompileContext& context) {
 }
 
 void warn_of_silent_outputs(const Decision& decision, CompileContext& context) {
-  const std::optional<CoverCheck> check =
-      context.checks.known(checked_cover(decision.cover(), decision.found.candidates));
+  const std::optional<CoverCheck> check = context.checks.known(decision.cover());
   if (!check) return;
   for (const auto& [output, reason] : check->silent)
     log::warn(

@@ -4,7 +4,7 @@
 //   ModelCosts      find_costs        its variants, with costs as far as known  (costing.h)
 //   CoverSearch     find_covers       the cheapest covers, with all that they use measured
 //                                     (cover_search.h)
-//   ChosenCover     choose_cover      the fastest of them, right, by the clock  (choose_cover.h)
+//   CoverChoice     choose_cover      the fastest of them, right, by the clock  (choose_cover.h)
 //
 // No stage changes what an earlier one gave. Costs that decide are measured again at another moment
 // (remeasure.h), and then what follows from costs is found anew: by decide(), nowhere else.
@@ -18,10 +18,10 @@ struct Decision {
   ModelCosts costs;        // as measured last
   VariantDemands demands;  // that the covers meet
   CoverSearch found;
-  ChosenCover chosen;
+  CoverChoice chosen;
   bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
 
-  const NamedCover& cover() const { return found.covers[chosen.index]; }
+  const NamedCover& cover() const { return found.covers[*chosen.index]; }
 };
 
 // What the user demands, before any cover is tried.

@@ -31,15 +31,17 @@ std::string target_name(const CostedCandidate& candidate) {
 }
 
 // The same nodes on other targets and as other variants.
-std::vector<Alternative> alternatives_of(const CoverKernel& chosen, const Rivals& rivals,
+std::vector<Alternative> alternatives_of(const Cover::Kernel& chosen, const Rivals& rivals,
                                          const std::vector<CostedCandidate>& candidates) {
   std::vector<Alternative> result;
   for (size_t c : rivals.at(candidates[chosen.candidate].partition.sub_graph.inside())) {
     const CostedCandidate& candidate = candidates[c];
     if (candidate.costs == nullptr) continue;
-    if (!candidate.costs->refusal.empty())
+    if (!candidate.costs->refusal.empty()) {
       result.push_back({candidate.costs->target, "",
                         Invalid{candidate.costs->refusal, candidate.costs->failure}});
+      continue;
+    }
     for (size_t v = 0; v < candidate.costs->variants.size(); ++v) {
       if (c == chosen.candidate && v == chosen.variant) continue;
       const MeasuredVariant& row = candidate.costs->variants[v];
@@ -49,12 +51,12 @@ std::vector<Alternative> alternatives_of(const CoverKernel& chosen, const Rivals
   return result;
 }
 
-ReportedKernel describe_kernel(const DataflowGraph& graph, const CoverKernel& chosen,
-                               const Rivals& rivals,
-                               const std::vector<CostedCandidate>& candidates) {
+ReportedPlan::Kernel describe_kernel(const DataflowGraph& graph, const Cover::Kernel& chosen,
+                                     const Rivals& rivals,
+                                     const std::vector<CostedCandidate>& candidates) {
   const CostedCandidate& candidate = candidates[chosen.candidate];
-  const MeasuredVariant& row = chosen.row();
-  ReportedKernel kernel;
+  const MeasuredVariant& row = row_of(chosen, candidates);
+  ReportedPlan::Kernel kernel;
   kernel.target = target_name(candidate);
   kernel.variant = row.variant;
   kernel.cost = row.cost;
@@ -167,11 +169,14 @@ void report_graph(const DataflowGraph& graph, const std::vector<CostedCandidate>
 ReportedPlan describe_cover(const DataflowGraph& graph,
                             const std::vector<CostedCandidate>& candidates,
                             const NamedCover& cover) {
-  ReportedPlan plan{cover.name, {}, {}, cover.predicted_seconds, 0};
+  ReportedPlan plan;
+  plan.name = cover.name;
+  plan.origin = cover.origin;
+  plan.single_backend = cover.single_backend;
   const Rivals rivals = rivals_of(candidates);
   NameSupply names;
-  for (const CoverKernel& chosen : cover.kernels) {
-    ReportedKernel kernel = describe_kernel(graph, chosen, rivals, candidates);
+  for (const Cover::Kernel& chosen : cover.kernels) {
+    ReportedPlan::Kernel kernel = describe_kernel(graph, chosen, rivals, candidates);
     const CandidatePartition& partition = candidates[chosen.candidate].partition;
     kernel.name = names.fresh(step_name(graph, partition.sub_graph, partition.spec->target));
     plan.kernels.push_back(std::move(kernel));
@@ -207,14 +212,23 @@ void report_chosen(const DataflowGraph& graph, const std::vector<CostedCandidate
   report_arena(*lowered.plan, report);
 }
 
-void report_single_backends(const DataflowGraph& graph,
-                            const std::vector<CostedCandidate>& candidates,
-                            const std::vector<NamedCover>& covers, CompileReport& report) {
-  for (size_t i = 0; i < covers.size(); ++i) {
-    if (!covers[i].single_backend) continue;
-    report.plans.push_back(describe_cover(graph, candidates, covers[i]));
-    report.plans.back().predicted_seconds = report.covers[i].predicted_seconds;
-    report.plans.back().correction_seconds = report.covers[i].correction_seconds;
+void report_covers(const DataflowGraph& graph, const CoverSearch& found, const CoverChoice& choice,
+                   CompileReport& report) {
+  for (const auto& [origin, searches] : found.counts.of_origin)
+    report.variations[origin].searches = searches;
+  for (size_t i = 0; i < found.covers.size(); ++i) {
+    const NamedCover& cover = found.covers[i];
+    ReportedPlan plan;
+    if (cover.single_backend) plan = describe_cover(graph, found.candidates, cover);
+    static_cast<CoverTiming&>(plan) = choice.timings[i];
+    plan.name = cover.name;
+    plan.origin = cover.origin;
+    plan.single_backend = cover.single_backend;
+    plan.chosen = i == choice.index;
+    ReportedVariation& variation = report.variations[cover.origin];
+    ++variation.covers;
+    variation.chosen += plan.chosen;
+    report.covers.push_back(std::move(plan));
   }
 }
 

@@ -10,9 +10,9 @@ namespace collage {
 
 namespace {
 
-ListedKernel list_kernel(const DataflowGraph& graph, std::string name, std::string target,
-                         const SubGraph& sub_graph) {
-  ListedKernel listed{std::move(name), std::move(target), {}, 0};
+ListedPartition::Kernel list_kernel(const DataflowGraph& graph, std::string name,
+                                    std::string target, const SubGraph& sub_graph) {
+  ListedPartition::Kernel listed{std::move(name), std::move(target), {}, 0};
   sub_graph.inside().for_each([&](PostDfsIndex i) {
     const auto* call = as<CallNode>(graph.node(i).expr);
     if (call != nullptr && call->op != nullptr)
@@ -23,10 +23,10 @@ ListedKernel list_kernel(const DataflowGraph& graph, std::string name, std::stri
 
 }  // namespace
 
-std::vector<ListedKernel> list_kernels(const DataflowGraph& graph,
-                                       const std::vector<CandidatePartition>& kernels,
-                                       const std::vector<std::string>& names) {
-  std::vector<ListedKernel> listed;
+std::vector<ListedPartition::Kernel> list_kernels(const DataflowGraph& graph,
+                                                  const std::vector<CandidatePartition>& kernels,
+                                                  const std::vector<std::string>& names) {
+  std::vector<ListedPartition::Kernel> listed;
   for (size_t k = 0; k < kernels.size(); ++k)
     listed.push_back(
         list_kernel(graph, names[k], kernels[k].spec->target.to_string(), kernels[k].sub_graph));
@@ -53,7 +53,7 @@ Result<ListedPartition> partition_without_costs(const Module& module,
     WrittenKernels written =
         TRY(write_kernels(graph, kernels_to_write(kernels), result.module, options));
     result.module = std::move(written.module);
-    for (ListedKernel& kernel : list_kernels(graph, kernels, written.names))
+    for (ListedPartition::Kernel& kernel : list_kernels(graph, kernels, written.names))
       result.kernels.push_back(std::move(kernel));
   }
   return result;

@@ -12,26 +12,25 @@
 
 namespace collage {
 
-struct ListedKernel {
-  std::string name, target;
-  std::vector<std::pair<std::string, PostDfsIndex>> calls;  // operators, in dataflow order
-  double cost = 0;
-};
-
 struct ListedPartition {
+  struct Kernel {
+    std::string name, target;
+    std::vector<std::pair<std::string, PostDfsIndex>> calls;  // operators, in dataflow order
+    double cost = 0;
+  };
   Module module;
   std::string costs;  // what kernels were chosen by: "mock" or "none"
   // Kernels of all functions, in dataflow order. A target's calls that stay calls are kernels too.
-  std::vector<ListedKernel> kernels;
+  std::vector<Kernel> kernels;
   std::vector<std::string> host;  // operators that no target takes
   double cost = 0;                // of what the search chose, before merging
   size_t candidates = 0, truncated = 0, kept = 0, estimates = 0;
 };
 
 // Lists kernels that were written into a module under these names, in their order.
-std::vector<ListedKernel> list_kernels(const DataflowGraph& graph,
-                                       const std::vector<CandidatePartition>& kernels,
-                                       const std::vector<std::string>& names);
+std::vector<ListedPartition::Kernel> list_kernels(const DataflowGraph& graph,
+                                                  const std::vector<CandidatePartition>& kernels,
+                                                  const std::vector<std::string>& names);
 
 // Partitions every function without a search (partition/lightweight.h), for specs with one
 // toolchain besides the host. The host's operators are kernels too.

@@ -62,7 +62,7 @@ class MockPartitioner {
     std::vector<CandidatePartition> kernels;
     double cost = 0;
     double rank = 0;  // with ties broken
-    MockSearch search;
+    CoverSearch search;
   };
 
   Status partition(const std::string& name, const Function& function) {
@@ -89,7 +89,7 @@ class MockPartitioner {
     result_.cost += best->cost;
     if (name == "main" && keep_search_) {
       result_.search = std::move(best->search);
-      result_.search.graph = shared;
+      result_.graph = shared;
     }
     return rewrite(graph, name, merge_touching(graph, std::move(best->kernels)));
   }
@@ -159,7 +159,7 @@ class MockPartitioner {
     const SearchResult found =
         TRY(problem.settle([&] { return search_covers(problem.problem(), options); }));
     chosen.rank = found.covers.at(0).seconds;
-    for (const ChosenKernel& kernel : found.covers[0].kernels) {
+    for (const Cover::Kernel& kernel : found.covers[0].kernels) {
       chosen.cost += cost_of(problem.candidates()[kernel.candidate]);
       chosen.kernels.push_back(candidates[kernel.candidate]);
     }
@@ -168,10 +168,10 @@ class MockPartitioner {
   }
 
   // The search in the terms of a compilation's.
-  MockSearch describe(const CoverProblem& problem, const SearchResult& found,
-                      const SearchOptions& options) const {
+  CoverSearch describe(const CoverProblem& problem, const SearchResult& found,
+                       const SearchOptions& options) const {
     constexpr double kUnit = 1e-3;
-    MockSearch search;
+    CoverSearch search;
     search.candidates = problem.candidates();
     for (CostedCandidate& candidate : search.candidates) {
       auto costs = std::make_shared<TargetCosts>(*candidate.costs);
@@ -180,11 +180,14 @@ class MockPartitioner {
       candidate.costs = std::move(costs);
     }
     auto add = [&](const std::string& name, bool single, const Cover& cover) {
-      NamedCover named{name, single, {}, 0};
-      for (const ChosenKernel& kernel : cover.kernels) {
-        const CostedCandidate& candidate = search.candidates[kernel.candidate];
-        named.kernels.push_back({kernel.candidate, 0, cost_of(candidate), candidate.costs});
-        named.predicted_seconds += cost_of(candidate);
+      NamedCover named;
+      named.name = name;
+      named.origin = cover.origin;
+      named.single_backend = single;
+      for (const Cover::Kernel& kernel : cover.kernels) {
+        const double cost = cost_of(search.candidates[kernel.candidate]);
+        named.kernels.push_back({kernel.candidate, 0, cost});
+        named.seconds += cost;
       }
       search.covers.push_back(std::move(named));
     };
@@ -194,8 +197,7 @@ class MockPartitioner {
               single_backend_cover(problem.problem(), spec->target, host_->target, options);
           alone.ok())
         add(spec->name, true, alone->covers.at(0));
-    search.lower_bound_seconds =
-        std::min(kUnit * found.lower_bound, search.covers[0].predicted_seconds);
+    search.lower_bound_seconds = std::min(kUnit * found.lower_bound, search.covers[0].seconds);
     search.exact = found.exact;
     search.counts = found.counts;
     return search;
@@ -209,7 +211,7 @@ class MockPartitioner {
     WrittenKernels written =
         TRY(write_kernels(graph, kernels_to_write(kernels), result_.module, options));
     result_.module = std::move(written.module);
-    std::vector<ListedKernel> listed = list_kernels(graph, kernels, written.names);
+    std::vector<ListedPartition::Kernel> listed = list_kernels(graph, kernels, written.names);
     for (size_t k = 0; k < kernels.size(); ++k) {
       if (kernels[k].spec->is_host) {
         for (const auto& [op, index] : listed[k].calls) result_.host.push_back(op);
@@ -240,18 +242,19 @@ Result<MockPartition> partition_with_mock_costs(const Module& module, const Part
 }
 
 CompileReport report_of(const MockPartition& partition, const PartitionConfig& config) {
-  const MockSearch& search = partition.search;
+  const CoverSearch& search = partition.search;
+  const DataflowGraph& graph = *partition.graph;
   CompileReport report;
   for (const PartitionSpecPtr& spec : config.specs) report.targets.push_back(spec->name);
-  report_graph(*search.graph, search.candidates, report);
-  for (const NamedCover& cover : search.covers)
-    report.covers.push_back({cover.name, cover.single_backend, cover.predicted_seconds,
-                             std::nullopt, "", &cover == &search.covers[0]});
-  ReportedPlan chosen = describe_cover(*search.graph, search.candidates, search.covers.at(0));
+  report_graph(graph, search.candidates, report);
+  CoverChoice choice;
+  choice.index = 0;
+  for (const NamedCover& cover : search.covers) choice.timings.push_back({cover.seconds});
+  report_covers(graph, search, choice, report);
+  ReportedPlan chosen = describe_cover(graph, search.candidates, search.covers.at(0));
   report.kernels = std::move(chosen.kernels);
   report.conversions = std::move(chosen.conversions);
-  report_single_backends(*search.graph, search.candidates, search.covers, report);
-  report.predicted_seconds = report.isolated_seconds = chosen.predicted_seconds;
+  report.predicted_seconds = report.isolated_seconds = search.covers[0].seconds;
   report.lower_bound_seconds = search.lower_bound_seconds;
   report.exact = search.exact;
   report.searches = search.counts;

@@ -13,19 +13,11 @@
 
 namespace collage {
 
-// The search, for reports. One unit of cost is taken for a millisecond.
-struct MockSearch {
-  std::shared_ptr<const DataflowGraph> graph;
-  std::vector<CostedCandidate> candidates;
-  std::vector<NamedCover> covers;  // the cheapest, then the single-backend covers
-  double lower_bound_seconds = 0;
-  bool exact = false;
-  SearchCounts counts;
-};
-
 // Partition of its functions that are not Primitive. Calls that no target takes stay the host's.
 struct MockPartition : ListedPartition {
-  MockSearch search;  // of @main, where asked for
+  // The search of @main, where asked for. One unit of cost is taken for a millisecond.
+  CoverSearch search;
+  std::shared_ptr<const DataflowGraph> graph;
 };
 
 // kUsage: more kernels than max_estimates would be asked for.

@@ -14,7 +14,7 @@ namespace {
 
 void report_prediction(const Decision& decision, CompileContext& context, CompileReport& report) {
   const NamedCover& cover = decision.cover();
-  const TimedCover& chosen = decision.chosen.timed[decision.chosen.index];
+  const CoverTiming& chosen = decision.chosen.timings[*decision.chosen.index];
   report.predicted_seconds = chosen.predicted_seconds;
   report.correction_seconds = chosen.correction_seconds;
   report.isolated_seconds = chosen.predicted_seconds > 0 ? cover.plain_seconds : 0;
@@ -24,12 +24,12 @@ void report_prediction(const Decision& decision, CompileContext& context, Compil
       known_in_situ_ratio(*context.database, context.choosing.source_key, context.choosing.context);
   if (!ratio || report.isolated_seconds <= 0) return;
   report.in_situ_ratio = *ratio;
-  report.in_situ_seconds = Correction().predict(
-      {*ratio * (cover.plain_seconds - cover.overlap_seconds), cover.switches});
+  report.in_situ_seconds =
+      Correction().predict(*ratio * (cover.plain_seconds - cover.overlap_seconds), cover.switches);
 }
 
 void report_best_single_backend(CompileReport& report) {
-  for (const TimedCover& timed : report.covers)
+  for (const ReportedPlan& timed : report.covers)
     if (timed.single_backend && timed.measured &&
         (report.best_single_backend.empty() ||
          timed.measured->median < report.best_single_seconds)) {
@@ -56,7 +56,7 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
   report.exact = found.exact;
   report.searches = found.counts;
   if (!decision.light) report.gap = found.gap();
-  report.covers = decision.chosen.timed;
+  report_covers(*candidates.graph, found, decision.chosen, report);
   report_prediction(decision, context, report);
   report_best_single_backend(report);
   report_graph(*candidates.graph, found.candidates, report);
@@ -64,7 +64,6 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
                 report);
   for (ReportedConversion& reported : report.conversions)
     reported.cost = TRY(context.conversion(reported.type, reported.from, reported.to)).cost;
-  report_single_backends(*candidates.graph, found.candidates, found.covers, report);
   report.partitioned = TRY(partitioned_by(decision.cover(), found.candidates, candidates));
   report.estimates = context.costs.store().counts;
   report.usual_cores = context.costs.store().usual();
@@ -76,10 +75,10 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
 Result<Module> partitioned_by(const NamedCover& cover, const std::vector<CostedCandidate>& costed,
                               const Candidates& candidates) {
   std::vector<KernelToWrite> kernels;
-  for (const CoverKernel& kernel : cover.kernels) {
+  for (const Cover::Kernel& kernel : cover.kernels) {
     const CandidatePartition& partition = costed[kernel.candidate].partition;
-    kernels.push_back(
-        {&partition, stated_kernel(partition.spec->target, kernel.row().variant.to_string())});
+    kernels.push_back({&partition, stated_kernel(partition.spec->target,
+                                                 row_of(kernel, costed).variant.to_string())});
   }
   std::vector<ConversionStatement> conversions;
   for (const ChosenConversion& change : cover.conversions)

@@ -54,20 +54,21 @@ json to_json(const std::vector<CostedCandidate>& candidates) {
   return result;
 }
 
-json to_json(const NamedCover& cover) {
+json to_json(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
   json result = {{"name", cover.name},
+                 {"origin", cover.origin},
                  {"single_backend", cover.single_backend},
                  {"mostly_one", cover.mostly_one},
-                 {"predicted_seconds", cover.predicted_seconds},
+                 {"predicted_seconds", cover.seconds},
                  {"plain_seconds", cover.plain_seconds},
                  {"switches", cover.switches},
                  {"overlap_seconds", cover.overlap_seconds},
                  {"kernels", json::array()},
                  {"conversions", json::array()}};
-  for (const CoverKernel& kernel : cover.kernels)
+  for (const Cover::Kernel& kernel : cover.kernels)
     result["kernels"].push_back({{"candidate", kernel.candidate},
                                  {"variant", kernel.variant},
-                                 {"name", kernel.row().variant.to_string()},
+                                 {"name", row_of(kernel, candidates).variant.to_string()},
                                  {"seconds", kernel.seconds}});
   for (const ChosenConversion& conversion : cover.conversions)
     result["conversions"].push_back({{"tensor", to_json(conversion.tensor)},
@@ -103,7 +104,8 @@ json to_json(const CoverSearch& covers) {
   result["lower_bound_seconds"] = covers.lower_bound_seconds;
   result["exact"] = covers.exact;
   result["covers"] = json::array();
-  for (const NamedCover& cover : covers.covers) result["covers"].push_back(to_json(cover));
+  for (const NamedCover& cover : covers.covers)
+    result["covers"].push_back(to_json(cover, covers.candidates));
   return result;
 }
 

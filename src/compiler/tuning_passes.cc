@@ -46,8 +46,8 @@ Pass apply_history_best(const ProgramOptions& given) {
                 module, given, options,
                 [&](const Candidates& candidates, CompileContext& context) -> Result<bool> {
                   const CoverSearch found = *TRY(search(candidates, context));
-                  const size_t fastest = fastest_known(found.covers, found.candidates,
-                                                       context.choosing_among(found.candidates));
+                  const size_t fastest =
+                      fastest_known(found.covers, context.choosing_among(found.candidates));
                   Module partitioned =
                       TRY(partitioned_by(found.covers[fastest], found.candidates, candidates));
                   if (structural_equal(partitioned, module)) return false;

@@ -67,16 +67,16 @@ Result<double> core_fact_from_json(const CoreFact& fact, const json& j) {
   return JsonFields(j).number(fact.name, fact.range);
 }
 
-json to_json(const CoverRow& value) {
+json to_json(const TimingRow& value) {
   return {{"source", value.source},
           {"parts", {{"seconds", value.kernel_seconds}, {"switches", value.switches}}},
           {"predicted", value.predicted},
           {"cost", to_json(Cost(value.measured))}};
 }
 
-Result<CoverRow> cover_row_from_json(const json& j) {
+Result<TimingRow> cover_row_from_json(const json& j) {
   const JsonFields fields(j);
-  CoverRow row;
+  TimingRow row;
   row.source = TRY(fields.text("source"));
   const JsonFields parts(*TRY(fields.object("parts")));
   row.kernel_seconds = TRY(parts.number("seconds", kSeconds));

@@ -9,7 +9,7 @@
 //   conversion    ConversionRow
 //   quarantine    Quarantine
 //   machine       a number under the name that is the row's text: of CoreState
-//   cover         CoverRow
+//   cover         TimingRow
 //   check         CheckRow
 //   in_situ       InSituRow
 //   budgets       BudgetList
@@ -50,7 +50,7 @@ inline constexpr CoreFact kCoreFacts[] = {
 };
 
 // A cover that was timed whole.
-struct CoverRow {
+struct TimingRow {
   std::string source;         // identifies the model's structure
   double kernel_seconds = 0;  // of its kernels and conversions, each measured alone
   size_t switches = 0;        // between thread pools
@@ -89,14 +89,14 @@ using BudgetList = std::vector<ErrorBudget>;
 nlohmann::json to_json(const ConversionRow& value);
 nlohmann::json to_json(const Quarantine& value);
 nlohmann::json to_json(const CoreFact& fact, double value);
-nlohmann::json to_json(const CoverRow& value);
+nlohmann::json to_json(const TimingRow& value);
 nlohmann::json to_json(const CheckRow& value);
 nlohmann::json to_json(const InSituRow& value);
 nlohmann::json to_json(const BudgetList& value);
 Result<ConversionRow> conversion_row_from_json(const nlohmann::json& json);
 Result<Quarantine> quarantine_from_json(const nlohmann::json& json);
 Result<double> core_fact_from_json(const CoreFact& fact, const nlohmann::json& json);
-Result<CoverRow> cover_row_from_json(const nlohmann::json& json);
+Result<TimingRow> cover_row_from_json(const nlohmann::json& json);
 Result<CheckRow> check_row_from_json(const nlohmann::json& json);
 Result<InSituRow> in_situ_row_from_json(const nlohmann::json& json);
 Result<BudgetList> budget_list_from_json(const nlohmann::json& json);

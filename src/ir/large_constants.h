@@ -17,7 +17,7 @@ void forget_large_constants(Report& report) {
     for (auto& kernel : kernels) kernel.function = without_large_constants(kernel.function);
   };
   forget(report.kernels);
-  for (auto& plan : report.plans) forget(plan.kernels);
+  for (auto& cover : report.covers) forget(cover.kernels);
   for (auto& [name, function] : report.partitioned.functions)
     function = without_large_constants(function);
 }

@@ -35,16 +35,16 @@ Tensor aligned(const Tensor& value) {
 
 class Lowering {
  public:
-  Lowering(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
-           const std::vector<ChosenConversion>& conversions, const LoweringOptions& options)
-      : graph_(graph),
-        kernels_(kernels),
+  Lowering(const SearchProblem& problem, const Cover& cover, const LoweringOptions& options)
+      : problem_(problem),
+        graph_(*problem.graph),
+        kernels_(cover.kernels),
         options_(options),
         plan_(std::make_shared<Plan>()),
-        values_of_(graph.size()) {
-    result_.kernel_names.resize(kernels.size());
-    result_.functions.resize(kernels.size());
-    for (const ChosenConversion& conversion : conversions)
+        values_of_(graph_.size()) {
+    result_.kernel_names.resize(kernels_.size());
+    result_.functions.resize(kernels_.size());
+    for (const ChosenConversion& conversion : cover.conversions)
       sources_[{conversion.tensor, conversion.to}] = conversion.from;
   }
 
@@ -204,12 +204,16 @@ class Lowering {
     return result;
   }
 
+  const CandidatePartition& partition_of(size_t k) const {
+    return *problem_.candidates[kernels_[k].candidate].candidate;
+  }
+
   // Kernels in an order in which everything they read exists: those whose inputs are all available,
   // lowest node first.
   Status emit_in_order() {
     std::vector<size_t> owner(graph_.size(), kernels_.size());
     for (size_t k = 0; k < kernels_.size(); ++k)
-      kernels_[k].sub_graph.inside().for_each([&](size_t index) { owner[index] = k; });
+      partition_of(k).sub_graph.inside().for_each([&](size_t index) { owner[index] = k; });
     enum class Mark { kNew, kOpen, kDone };
     std::vector<Mark> marks(kernels_.size(), Mark::kNew);
     std::vector<size_t> order;
@@ -223,7 +227,7 @@ class Lowering {
     auto producers = [&](size_t k) {
       std::vector<size_t> found;
       IndexSet seen;
-      std::vector<size_t> pending = kernels_[k].sub_graph.input().elements();
+      std::vector<size_t> pending = partition_of(k).sub_graph.input().elements();
       std::reverse(pending.begin(), pending.end());
       while (!pending.empty()) {
         size_t index = pending.back();
@@ -243,7 +247,7 @@ class Lowering {
     std::vector<size_t> by_position(kernels_.size());
     for (size_t k = 0; k < by_position.size(); ++k) by_position[k] = k;
     std::sort(by_position.begin(), by_position.end(), [&](size_t a, size_t b) {
-      return kernels_[a].sub_graph.inside().last() < kernels_[b].sub_graph.inside().last();
+      return partition_of(a).sub_graph.inside().last() < partition_of(b).sub_graph.inside().last();
     });
     for (size_t root : by_position) {
       if (marks[root] != Mark::kNew) continue;
@@ -271,25 +275,28 @@ class Lowering {
   }
 
   Status emit(size_t k) {
-    const KernelChoice& choice = kernels_[k];
-    const SubGraph& sub_graph = choice.sub_graph;
+    const CandidatePartition& partition = partition_of(k);
+    const SubGraph& sub_graph = partition.sub_graph;
+    const Target& target = partition.spec->target;
+    const Variant& variant =
+        problem_.candidates[kernels_[k].candidate].variants[kernels_[k].variant].variant;
     Function function = sub_graph.extract(graph_);
     function = TRY(inline_calls(function));
     Step step;
-    step.name = names_.fresh(step_name(graph_, sub_graph, choice.target));
-    step.target = choice.target.to_string();
-    step.device = choice.target.device;
+    step.name = names_.fresh(step_name(graph_, sub_graph, target));
+    step.target = target.to_string();
+    step.device = target.device;
     result_.kernel_names[k] = step.name;
     result_.functions[k] = function;
     std::vector<PostDfsIndex> inputs = sub_graph.input().elements();
-    if (inputs.size() != choice.variant.inputs.size())
+    if (inputs.size() != variant.inputs.size())
       return internal_error("{}: {} inputs, but the variant has {}", step.name, inputs.size(),
-                            choice.variant.inputs.size());
+                            variant.inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {
       ValueId value = TRY(values_of(inputs[i])).at(0);
-      step.inputs.push_back(TRY(buffer_in(value, choice.variant.inputs[i])));
+      step.inputs.push_back(TRY(buffer_in(value, variant.inputs[i])));
     }
-    Result<std::shared_ptr<Kernel>> kernel = options_.compile_kernel(function, choice);
+    Result<std::shared_ptr<Kernel>> kernel = options_.compile_kernel(function, partition, variant);
     if (!kernel) return std::move(kernel).status().with_context(step.name);
     step.kernel = std::move(kernel).value();
     size_t leaf = 0;
@@ -300,16 +307,16 @@ class Lowering {
       for (const TensorType& type : whole.leaves()) {
         ValueId value = add_value(
             type, whole.is_tensor() ? tensor_of(graph_, index) : TensorRef{index, values.size()});
-        BufferId buffer = add_buffer(Buffer::Place::kArena, type, choice.variant.outputs.at(leaf));
-        values_[value].buffers[choice.variant.outputs[leaf]] = buffer;
+        BufferId buffer = add_buffer(Buffer::Place::kArena, type, variant.outputs.at(leaf));
+        values_[value].buffers[variant.outputs[leaf]] = buffer;
         step.outputs.push_back(buffer);
         values.push_back(value);
         ++leaf;
       }
     });
-    if (leaf != choice.variant.outputs.size())
+    if (leaf != variant.outputs.size())
       return internal_error("{}: {} outputs, but the variant has {}", step.name, leaf,
-                            choice.variant.outputs.size());
+                            variant.outputs.size());
     for (const InPlace& in_place : step.kernel->in_place()) place(step, in_place);
     plan_->steps.push_back(std::move(step));
     return {};
@@ -390,8 +397,9 @@ class Lowering {
     }
   }
 
+  const SearchProblem& problem_;
   const DataflowGraph& graph_;
-  const std::vector<KernelChoice>& kernels_;
+  const std::vector<Cover::Kernel>& kernels_;
   const LoweringOptions& options_;
   std::shared_ptr<Plan> plan_;
   LoweredPlan result_;
@@ -408,10 +416,9 @@ std::string step_name(const DataflowGraph& graph, const SubGraph& sub_graph, con
   return target.kind + "_" + sub_graph.ops_label(graph).substr(0, 60);
 }
 
-Result<LoweredPlan> lower(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
-                          const std::vector<ChosenConversion>& conversions,
+Result<LoweredPlan> lower(const SearchProblem& problem, const Cover& cover,
                           const LoweringOptions& options) {
-  return Lowering(graph, kernels, conversions, options).run();
+  return Lowering(problem, cover, options).run();
 }
 
 }  // namespace collage

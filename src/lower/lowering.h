@@ -16,13 +16,6 @@
 
 namespace collage {
 
-// One kernel of a cover: its nodes, target and variant.
-struct KernelChoice {
-  SubGraph sub_graph;
-  Target target;
-  Variant variant;
-};
-
 struct LoweredConversion {
   std::string step;  // name in the plan
   TensorType type;
@@ -35,7 +28,7 @@ std::string step_name(const DataflowGraph& graph, const SubGraph& sub_graph, con
 
 struct LoweredPlan {
   std::shared_ptr<Plan> plan;
-  std::vector<std::string> kernel_names;  // one a KernelChoice, in the given order: the step's name
+  std::vector<std::string> kernel_names;  // of the cover's kernels, in its order: the step's name
   std::vector<Function> functions;        // likewise: what it computes
   std::vector<LoweredConversion> conversions;
 };
@@ -49,8 +42,8 @@ using ConversionChooser = std::function<Result<ConversionChoice>(
     const TensorType&, const Encoding& from, const Encoding& to)>;
 // Compiles one kernel. The compiler passes one that shares kernels between plans of the same
 // process.
-using KernelCompiler =
-    std::function<Result<std::shared_ptr<Kernel>>(const Function&, const KernelChoice&)>;
+using KernelCompiler = std::function<Result<std::shared_ptr<Kernel>>(
+    const Function&, const CandidatePartition&, const Variant&)>;
 
 struct LoweringOptions {
   CompileOptions compile;
@@ -59,11 +52,10 @@ struct LoweringOptions {
   KernelCompiler compile_kernel;
 };
 
-// `kernels` must cover every call of the graph that needs a kernel, without overlap; any order.
-// `conversions` state what each tensor is converted from, as in the search; without a statement it
-// is the cheapest encoding in which the tensor exists.
-Result<LoweredPlan> lower(const DataflowGraph& graph, const std::vector<KernelChoice>& kernels,
-                          const std::vector<ChosenConversion>& conversions,
+// `cover` holds every call of the problem's graph that needs a kernel, once; its kernels stand in
+// any order. Its conversions say what each tensor is converted from, as the search reckoned; where
+// they say nothing, from the cheapest encoding in which it exists.
+Result<LoweredPlan> lower(const SearchProblem& problem, const Cover& cover,
                           const LoweringOptions& options);
 
 }  // namespace collage

@@ -33,7 +33,7 @@ HostShare host_share(const CompileReport& report) {
   HostShare result;
   const std::set<PostDfsIndex> held = held_by_others(report);
   double all = 0, on_host = 0;
-  for (const ReportedKernel& kernel : report.kernels) {
+  for (const ReportedPlan::Kernel& kernel : report.kernels) {
     all += kernel.flops;
     if (!is_host(kernel.target) ||
         std::all_of(kernel.nodes.begin(), kernel.nodes.end(),
@@ -41,7 +41,7 @@ HostShare host_share(const CompileReport& report) {
       continue;
     result.host = kernel.target;
     on_host += kernel.flops;
-    for (const ReportedKernel::OpRef& op : kernel.ops) ++result.operators[op.op];
+    for (const ReportedPlan::Kernel::OpRef& op : kernel.ops) ++result.operators[op.op];
   }
   if (all > 0) result.share = on_host / all;
   result.alone = report.targets.size() == 1;

@@ -94,7 +94,7 @@ struct Roofs {
   double constants = 0;  // bytes, of the model
 };
 
-json kernel_json(const ReportedKernel& kernel, const Roofs& roofs) {
+json kernel_json(const ReportedPlan::Kernel& kernel, const Roofs& roofs) {
   json ops = json::array(), inputs = json::array(), outputs = json::array(),
        alternatives = json::array();
   for (const auto& op : kernel.ops)
@@ -130,9 +130,9 @@ json kernel_json(const ReportedKernel& kernel, const Roofs& roofs) {
   return entry;
 }
 
-json kernels_json(const std::vector<ReportedKernel>& kernels, const Roofs& roofs) {
+json kernels_json(const std::vector<ReportedPlan::Kernel>& kernels, const Roofs& roofs) {
   json list = json::array();
-  for (const ReportedKernel& kernel : kernels) list.push_back(kernel_json(kernel, roofs));
+  for (const ReportedPlan::Kernel& kernel : kernels) list.push_back(kernel_json(kernel, roofs));
   return list;
 }
 
@@ -210,6 +210,15 @@ std::string model_hash(const std::filesystem::path& path) {
   return hash.hex();
 }
 
+json variations_json(const std::map<std::string, ReportedVariation>& variations) {
+  json result = json::object();
+  for (const auto& [origin, variation] : variations)
+    result[origin] = {{"searches", variation.searches},
+                      {"covers", variation.covers},
+                      {"chosen", variation.chosen}};
+  return result;
+}
+
 json search_json(const CompileReport& report) {
   return {
       {"candidates", report.candidates},
@@ -223,7 +232,8 @@ json search_json(const CompileReport& report) {
       {"gap", report.gap},
       {"light", report.light},
       {"covers_timed", std::count_if(report.covers.begin(), report.covers.end(),
-                                     [](const TimedCover& c) { return c.measured.has_value(); })}};
+                                     [](const ReportedPlan& c) { return c.measured.has_value(); })},
+      {"variations", variations_json(report.variations)}};
 }
 
 json estimates_json(const CompileReport& report) {
@@ -245,10 +255,11 @@ json memory_json(const CompileReport& report, const RunFacts& facts) {
   return memory;
 }
 
-json covers_json(const std::vector<TimedCover>& covers) {
+json covers_json(const std::vector<ReportedPlan>& covers) {
   json list = json::array();
-  for (const TimedCover& cover : covers) {
+  for (const ReportedPlan& cover : covers) {
     json entry = {{"name", cover.name},
+                  {"origin", cover.origin},
                   {"single_backend", cover.single_backend},
                   {"predicted_ms", 1e3 * cover.predicted_seconds},
                   {"chosen", cover.chosen}};
@@ -259,9 +270,9 @@ json covers_json(const std::vector<TimedCover>& covers) {
   return list;
 }
 
-json single_backends_json(const std::vector<TimedCover>& covers) {
+json single_backends_json(const std::vector<ReportedPlan>& covers) {
   json singles = json::object();
-  for (const TimedCover& cover : covers)
+  for (const ReportedPlan& cover : covers)
     if (cover.single_backend && cover.measured) singles[cover.name] = 1e3 * cover.measured->median;
   return singles;
 }
@@ -269,11 +280,12 @@ json single_backends_json(const std::vector<TimedCover>& covers) {
 json plans_json(const std::vector<ReportedPlan>& plans, const Roofs& roofs) {
   json list = json::array();
   for (const ReportedPlan& plan : plans)
-    list.push_back({{"name", plan.name},
-                    {"predicted_ms", 1e3 * plan.predicted_seconds},
-                    {"correction_ms", 1e3 * plan.correction_seconds},
-                    {"kernels", kernels_json(plan.kernels, roofs)},
-                    {"conversions", conversions_json(plan.conversions)}});
+    if (plan.single_backend)
+      list.push_back({{"name", plan.name},
+                      {"predicted_ms", 1e3 * plan.predicted_seconds},
+                      {"correction_ms", 1e3 * plan.correction_seconds},
+                      {"kernels", kernels_json(plan.kernels, roofs)},
+                      {"conversions", conversions_json(plan.conversions)}});
   return list;
 }
 
@@ -393,7 +405,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"edges", edges_json(report.edges)},
       {"arena", arena_json(report.arena)},
       {"considered", considered_json(report.considered)},
-      {"plans", plans_json(report.plans, roofs)},
+      {"plans", plans_json(report.covers, roofs)},
       {"covers", covers_json(report.covers)},
       {"single_backend_ms", single_backends_json(report.covers)},
       {"rejections", rejections_json(report)},

@@ -18,9 +18,9 @@ namespace {
 constexpr int kWarmUps = 2;
 
 // The variant and the ONNX nodes of a kernel, as far as they fit a line.
-std::string describe(const ReportedKernel& kernel) {
+std::string describe(const ReportedPlan::Kernel& kernel) {
   std::string text = kernel.variant.name;
-  for (const ReportedKernel::OpRef& op : kernel.ops)
+  for (const ReportedPlan::Kernel::OpRef& op : kernel.ops)
     text += " " + (op.onnx_node.empty() ? op.op : op.onnx_node);
   return text;
 }
@@ -34,7 +34,7 @@ std::string shape_of(const std::vector<TensorType>& types) {
 Result<Profile> profile_layers(internal::CompiledProgram& program, std::span<const Tensor> inputs,
                                int runs) {
   std::map<std::string, LayerTime> known;
-  for (const ReportedKernel& kernel : program.report.kernels) {
+  for (const ReportedPlan::Kernel& kernel : program.report.kernels) {
     LayerTime layer{kernel.name,
                     kernel.target,
                     "",

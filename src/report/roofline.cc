@@ -46,10 +46,10 @@ double peak_of(const MachinePeaks& peaks, const std::string& unit) {
 
 }  // namespace
 
-double model_constant_bytes(std::span<const ReportedKernel> kernels) {
+double model_constant_bytes(std::span<const ReportedPlan::Kernel> kernels) {
   std::unordered_set<const void*> known;
   double bytes = 0;
-  for (const ReportedKernel& kernel : kernels)
+  for (const ReportedPlan::Kernel& kernel : kernels)
     for (const Expr& expr : post_order(kernel.function->body)) {
       const auto* constant = as<ConstantNode>(expr);
       if (constant != nullptr && known.insert(constant->value.raw()).second)

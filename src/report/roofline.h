@@ -45,7 +45,7 @@ struct Roof {
 };
 
 // Returns bytes of the constants of a model with these kernels, each tensor once.
-double model_constant_bytes(std::span<const ReportedKernel> kernels);
+double model_constant_bytes(std::span<const ReportedPlan::Kernel> kernels);
 
 // `model_constants`: bytes of the constants of the model in which the kernel runs. In a run all of
 // them pass before its own are read again, so a cache keeps at most that part of them for which it

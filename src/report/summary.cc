@@ -40,7 +40,7 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
     double seconds = 0;
   };
   std::map<std::string, Share> shares;
-  for (const ReportedKernel& kernel : report.kernels) {
+  for (const ReportedPlan::Kernel& kernel : report.kernels) {
     Share& share = shares[kernel.target];
     share.ops += kernel.ops.size();
     ++share.kernels;
@@ -80,7 +80,7 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
   }
   if (report.light) return text + " · one choice: --effort max searches and measures";
   if (std::none_of(report.covers.begin(), report.covers.end(),
-                   [](const TimedCover& cover) { return cover.measured.has_value(); }))
+                   [](const ReportedPlan& cover) { return cover.measured.has_value(); }))
     return text + " · one toolchain: --effort max times whole covers too";
   if (report.best_single_backend.empty()) return text + " · no single backend covers this model";
   if (facts.alone)

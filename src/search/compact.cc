@@ -156,7 +156,7 @@ class Builder {
     sub_graph.inside().for_each([&](PostDfsIndex i) {
       if (node_of_[i] >= 0) nodes.push_back(static_cast<uint32_t>(node_of_[i]));
     });
-    if (nodes.empty() || costs.variants.empty()) return;
+    if (nodes.empty() || !costs.is_usable()) return;
     std::vector<TensorRef> inputs, input_roots, outputs, output_roots;
     sub_graph.input().for_each([&](PostDfsIndex i) {
       inputs.push_back(tensor_of(graph_, i));
@@ -183,7 +183,7 @@ class Builder {
       if (variant.variant.inputs.size() != inputs.size() ||
           variant.variant.outputs.size() != outputs.size())
         continue;  // does not fit the candidate
-      if (variant.error > problem_.max_error) continue;
+      if (variant.seconds == kInfinity || variant.error > problem_.max_error) continue;
       Column column;
       column.nodes = nodes;
       for (size_t k = 0; k < inputs.size(); ++k)
@@ -194,7 +194,7 @@ class Builder {
       std::sort(column.outputs.begin(), column.outputs.end());
       column.cost = variant.seconds + problem_.launch_penalty;
       if (problem_.max_error < kInfinity) column.error = variant.error;
-      column.choice = {c, v};
+      column.choice = {c, v, column.cost};
       column.kernel = kernel;
       result_.columns.push_back(std::move(column));
     }

@@ -51,10 +51,11 @@ struct Column {
   std::vector<Use> inputs;        // each once
   std::vector<uint32_t> readers;  // for each input, the first of the nodes that reads the group
   std::vector<Use> outputs;
-  double cost = 0;   // launch included
-  double error = 0;  // where errors are limited
-  ChosenKernel choice;
-  // Columns with equal nodes and equal targets have the same number: two covers differ if these do.
+  double cost = 0;       // launch included
+  double error = 0;      // where errors are limited
+  Cover::Kernel choice;  // its seconds: `cost`
+  // Columns with equal nodes of equal targets have the same number: two covers differ where these
+  // do.
   uint32_t kernel = 0;
 };
 

@@ -145,7 +145,7 @@ Result<CoverSolution> CoverProgram::solve(const SolverLimits& limits, const Vari
 
 std::vector<uint32_t> CoverProgram::kernels_of(const Cover& cover) const {
   std::vector<uint32_t> kernels;
-  for (const ChosenKernel& kernel : cover.kernels) kernels.push_back(kernel_of_[kernel.candidate]);
+  for (const Cover::Kernel& kernel : cover.kernels) kernels.push_back(kernel_of_[kernel.candidate]);
   std::sort(kernels.begin(), kernels.end());
   return kernels;
 }

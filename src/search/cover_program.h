@@ -22,8 +22,9 @@ namespace collage::search {
 
 // The conditions of one solution.
 struct Variation {
-  std::vector<bool> usable = {};  // by candidate of the problem; all of them where it is empty
-  double launch = 0;              // seconds that each kernel and each conversion costs more
+  const char* origin = kCheapest;  // Cover::origin
+  std::vector<bool> usable = {};   // by candidate of the problem; all of them where it is empty
+  double launch = 0;               // seconds that each kernel and each conversion costs more
 };
 
 struct CoverSolution {

@@ -7,6 +7,7 @@
 // are wanted in it. A candidate that gives a view of a tensor it only takes is never chosen.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <set>
@@ -18,23 +19,27 @@
 
 namespace collage {
 
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 struct VariantCost {
   Variant variant;
-  double seconds = 0;  // measured; variants whose cost is Invalid are not listed
+  double seconds = 0;  // infinity: it cannot be used
   double error = 0;    // that its kernel adds to a cover's, see SearchProblem::max_error
 };
 
 struct CandidateCosts {
   const CandidatePartition* candidate = nullptr;
-  std::vector<VariantCost> variants;  // none: the candidate cannot be used
+  std::vector<VariantCost> variants;
+  bool is_usable() const {  // as some variant
+    return std::any_of(variants.begin(), variants.end(),
+                       [](const VariantCost& variant) { return variant.seconds < kInfinity; });
+  }
 };
 
 // Seconds to change the encoding of a tensor of that (logical) type; infinity if it is impossible.
 // Must be a pure function.
 using ConversionCost =
     std::function<double(const TensorType& type, const Encoding& from, const Encoding& to)>;
-
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 struct SearchProblem {
   const DataflowGraph* graph = nullptr;

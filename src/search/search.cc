@@ -39,23 +39,22 @@ std::vector<bool> usable(const SearchProblem& problem, Allowed&& allowed) {
 IndexSet held_by(const Target& target, const SearchProblem& problem) {
   IndexSet held;
   for (const CandidateCosts& costs : problem.candidates)
-    if (costs.candidate->spec->target == target && !costs.variants.empty())
+    if (costs.candidate->spec->target == target && costs.is_usable())
       held |= costs.candidate->sub_graph.inside();
   return held;
 }
 
-// Covers that avoid what predictions are worst at: those of one target (its kernels may slow down
-// its neighbours'), and many small kernels.
 std::vector<Variation> robust_variations(const SearchProblem& problem, const Cover& best) {
   std::vector<Variation> result;
   std::set<Target> used;
-  for (const ChosenKernel& kernel : best.kernels)
+  for (const Cover::Kernel& kernel : best.kernels)
     used.insert(problem.candidates[kernel.candidate].candidate->spec->target);
   for (const Target& target : used)
     if (used.size() > 1)
-      result.push_back(
-          {usable(problem, [&](const Target& own, const IndexSet&) { return own != target; })});
-  for (const double seconds : kLaunchPerturbations) result.push_back({{}, seconds});
+      result.push_back({kWithoutOneTarget, usable(problem, [&](const Target& own, const IndexSet&) {
+                          return own != target;
+                        })});
+  for (const double seconds : kLaunchPerturbations) result.push_back({kFewerKernels, {}, seconds});
   return result;
 }
 
@@ -97,7 +96,7 @@ class Searcher {
     std::vector<uint32_t> kept = program_.kernels_of(result_.covers[0]);
     while (others.size() + 1 < options_.top_k && !kept.empty()) {
       program_.exclude(kept);
-      Result<CoverSolution> found = solve(kAlternativeLimits, {});
+      Result<CoverSolution> found = solve(kAlternativeLimits, {kNextBest});
       if (!found.ok() || (!others.empty() && !is_worth_timing(*found))) break;
       const std::vector<uint32_t> kernels = program_.kernels_of(found->cover);
       std::erase_if(kept, [&](uint32_t kernel) {
@@ -115,7 +114,11 @@ class Searcher {
   Result<CoverSolution> solve(SolverLimits limits, const Variation& variation) {
     limits.gap = gap_;
     CoverSolution solution = TRY(program_.solve(limits, variation));
-    result_.counts += {1, solution.from_linear_program ? size_t{1} : size_t{0}, solution.branches};
+    solution.cover.origin = variation.origin;
+    result_.counts += {1,
+                       solution.from_linear_program ? size_t{1} : size_t{0},
+                       solution.branches,
+                       {{variation.origin, 1}}};
     return solution;
   }
 
@@ -136,19 +139,27 @@ Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOpt
   return searcher.add_alternatives(robust_variations(problem, result.covers[0]));
 }
 
+SearchProblem restricted(SearchProblem problem, const Allows& allows) {
+  for (size_t c = 0; c < problem.candidates.size(); ++c)
+    for (size_t v = 0; v < problem.candidates[c].variants.size(); ++v)
+      if (!allows(c, v)) problem.candidates[c].variants[v].seconds = kInfinity;
+  return problem;
+}
+
 Result<SearchResult> single_backend_cover(const SearchProblem& problem, const Target& target,
                                           const Target& host, const SearchOptions& options) {
   const IndexSet held = held_by(target, problem);
   const CompactProblem compact = TRY(search::make_compact(problem));
   Searcher searcher(compact, options);
   Result<SearchResult> result =
-      searcher.run({usable(problem, [&](const Target& own, const IndexSet& inside) {
-        return own == target || (own == host && !inside.intersects(held));
-      })});
+      searcher.run({kCheapest, usable(problem, [&](const Target& own, const IndexSet& inside) {
+                      return own == target || (own == host && !inside.intersects(held));
+                    })});
   if (result.ok()) return result;
   // The host takes over nodes of the target only where its candidates do not fit together.
-  return searcher.run({usable(
-      problem, [&](const Target& own, const IndexSet&) { return own == target || own == host; })});
+  return searcher.run({kCheapest, usable(problem, [&](const Target& own, const IndexSet&) {
+                         return own == target || own == host;
+                       })});
 }
 
 Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem, const Target& target,
@@ -156,9 +167,9 @@ Result<SearchResult> mostly_one_backend_cover(const SearchProblem& problem, cons
   const IndexSet held = held_by(target, problem);
   const CompactProblem compact = TRY(search::make_compact(problem));
   return Searcher(compact, options)
-      .run({usable(problem, [&](const Target& own, const IndexSet& inside) {
-        return own == target || !inside.intersects(held);
-      })});
+      .run({kCheapest, usable(problem, [&](const Target& own, const IndexSet& inside) {
+              return own == target || !inside.intersects(held);
+            })});
 }
 
 }  // namespace collage

@@ -4,6 +4,8 @@
 //   result.covers[0].kernels …
 #pragma once
 
+#include <functional>
+
 #include "base/result.h"
 #include "search/cover.h"
 
@@ -19,6 +21,10 @@ struct SearchOptions {
 
 // kUnsupported: some operators are in no usable candidate; the message lists them.
 Result<SearchResult> search_covers(const SearchProblem& problem, const SearchOptions& options = {});
+
+// Returns the problem in which no other kernels can be used.
+using Allows = std::function<bool(size_t candidate, size_t variant)>;
+SearchProblem restricted(SearchProblem problem, const Allows& allows);
 
 // Returns the best cover that uses only `target`'s candidates, and `host`'s for the operators that
 // no candidate of `target` holds.

@@ -39,7 +39,7 @@ class Steps {
   std::vector<DeviceStep> take() { return std::move(steps_); }
 
  private:
-  void add(const ChosenKernel& kernel) {
+  void add(const Cover::Kernel& kernel) {
     const CandidateCosts& chosen = problem_.candidates[kernel.candidate];
     const VariantCost& variant = chosen.variants[kernel.variant];
     DeviceStep step{{}, chosen.candidate->spec->target.device};
@@ -120,7 +120,7 @@ std::vector<IndexSet> weighty(const std::vector<IndexSet>& branches, const Searc
   std::vector<std::pair<double, const IndexSet*>> weighed;
   for (const IndexSet& branch : branches) {
     double seconds = 0;
-    for (const ChosenKernel& kernel : cover.kernels) {
+    for (const Cover::Kernel& kernel : cover.kernels) {
       const CandidateCosts& chosen = problem.candidates[kernel.candidate];
       if (chosen.candidate->sub_graph.inside().is_subset_of(branch))
         seconds += chosen.variants[kernel.variant].seconds;
@@ -142,13 +142,14 @@ std::optional<SearchProblem> moved(const SearchProblem& problem, const Cover& co
     return device_of(candidate) != device &&
            candidate.candidate->sub_graph.inside().intersects(branch);
   };
-  if (std::none_of(cover.kernels.begin(), cover.kernels.end(), [&](const ChosenKernel& kernel) {
+  if (std::none_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
         return is_elsewhere(problem.candidates[kernel.candidate]);
       }))
     return std::nullopt;
   SearchProblem result = problem;
   for (CandidateCosts& candidate : result.candidates)
-    if (is_elsewhere(candidate)) candidate.variants.clear();
+    if (is_elsewhere(candidate))
+      for (VariantCost& variant : candidate.variants) variant.seconds = kInfinity;
   return result;
 }
 
@@ -166,7 +167,7 @@ SearchResult cover_side_by_side(const SearchProblem& problem, Cover cover) {
   SearchResult result;
   std::set<Device> devices;
   for (const CandidateCosts& candidate : problem.candidates)
-    if (!candidate.variants.empty()) devices.insert(device_of(candidate));
+    if (candidate.is_usable()) devices.insert(device_of(candidate));
   if (devices.size() < 2) return result;
   SearchOptions options;
   options.top_k = 1;

@@ -121,7 +121,7 @@ class CoverChecks : public ::testing::Test {
   static bool uses(const CompileReport& report, const std::string& backend) {
     return std::any_of(
         report.kernels.begin(), report.kernels.end(),
-        [&](const ReportedKernel& kernel) { return kernel.target.starts_with(backend); });
+        [&](const ReportedPlan::Kernel& kernel) { return kernel.target.starts_with(backend); });
   }
   std::vector<CostRow> rows(const std::string& kind) {
     return testing::rows_of_kind(options_.database, kind);
@@ -318,7 +318,7 @@ TEST_F(CoverChecks, WithOneToolchainTheProgramIsCheckedToo) {
     return program->impl().report;
   };
   auto variant_of = [](const CompileReport& report) {
-    for (const ReportedKernel& kernel : report.kernels)
+    for (const ReportedPlan::Kernel& kernel : report.kernels)
       if (kernel.target.starts_with("faulty")) return kernel.variant.name;
     return std::string();
   };

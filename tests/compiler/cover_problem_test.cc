@@ -168,13 +168,13 @@ TEST_F(CoverProblems, ACoverCountsTheSwitchesBetweenPoolsAndNotTheirCharges) {
   const CoverProblem problem(*graph_, candidates_, costs_);
   const Result<SearchResult> found = search_covers(problem.problem());
   ASSERT_TRUE(found.ok()) << found.status().to_string();
-  const NamedCover cover = named_cover(problem, "cover 1", false, found->covers.at(0));
+  const NamedCover cover = named_cover(problem, "cover 1", found->covers.at(0));
   EXPECT_EQ(cover.switches, 2u) << "into the pool and back";
   const double kernels = 4 * (kSeconds + CoverCharges().launch);
   EXPECT_NEAR(cover.plain_seconds, kernels, 1e-12);
-  EXPECT_NEAR(cover.predicted_seconds, kernels + 2 * CoverCharges().pool_switch, 1e-12);
+  EXPECT_NEAR(cover.seconds, kernels + 2 * CoverCharges().pool_switch, 1e-12);
   double sum = 0;
-  for (const CoverKernel& kernel : cover.kernels) sum += kernel.seconds;
+  for (const Cover::Kernel& kernel : cover.kernels) sum += kernel.seconds;
   EXPECT_NEAR(sum, kernels, 1e-12) << "the kernels' parts add up to the whole";
 }
 
@@ -187,9 +187,9 @@ TEST_F(CoverProblems, ACoversConversionsArePartOfItsSum) {
   Cover& given = found->covers.at(0);
   given.conversions.push_back({{calls()[0], 0}, {}, {}, 1e-4, 1});
   given.seconds += 1e-4 + CoverCharges().launch;
-  const NamedCover cover = named_cover(problem, "cover 1", false, given);
+  const NamedCover cover = named_cover(problem, "cover 1", given);
   double sum = 0;
-  for (const CoverKernel& kernel : cover.kernels) sum += kernel.seconds;
+  for (const Cover::Kernel& kernel : cover.kernels) sum += kernel.seconds;
   for (const ChosenConversion& conversion : cover.conversions) sum += conversion.seconds;
   EXPECT_NEAR(sum, cover.plain_seconds, 1e-12);
   EXPECT_EQ(cover.switches, 0u);
@@ -248,7 +248,7 @@ class AskedFor : public CoverProblems {
     EXPECT_TRUE(found.ok()) << found.status().to_string();
     if (!found.ok()) return "";
     std::string text;
-    for (const ChosenKernel& kernel : found->covers[0].kernels)
+    for (const Cover::Kernel& kernel : found->covers[0].kernels)
       text += kernel.candidate % 2 == 0 ? "plain " : "blocked ";
     return text + std::to_string(found->covers[0].conversions.size());
   }
@@ -341,7 +341,28 @@ TEST_F(AskedFor, OnceWhereCandidatesShareTheirCosts) {
   EXPECT_NEAR(found->covers[0].seconds, 6 * kSeconds + 4 * CoverCharges().launch, 1e-9);
 }
 
-TEST_F(AskedFor, CoversThatWereBredAreLeftOutWhereAKernelFails) {
+// Covers that were found before the answer go on meaning the same kernels.
+TEST_F(AskedFor, VariantsStayWhereTheyWereWhateverAnAnswerLists) {
+  const CostedCandidate& candidate = candidates_[0];
+  const auto row = [&](const char* name, Cost cost) {
+    return MeasuredVariant{Variant::plain(name, candidate.function), std::move(cost)};
+  };
+  TargetCosts known, answer;
+  known.variants = {row("a", Unknown{}), row("b", Unknown{})};
+  answer.variants = {row("b", exactly(1)), row("c", exactly(2))};
+  const auto numbered = numbered_as(known, std::make_shared<const TargetCosts>(answer));
+  ASSERT_EQ(numbered->variants.size(), 3u);
+  EXPECT_TRUE(std::holds_alternative<Invalid>(numbered->variants[0].cost));
+  EXPECT_EQ(measured(numbered->variants[1].cost)->seconds(), 1);
+  EXPECT_EQ(numbered->variants[2].variant.name, "c");
+  TargetCosts refused;
+  refused.refusal = "it fails";
+  for (const MeasuredVariant& one :
+       numbered_as(known, std::make_shared<const TargetCosts>(refused))->variants)
+    EXPECT_EQ(std::get<Invalid>(one.cost).reason, "it fails");
+}
+
+TEST_F(AskedFor, CoversAreFoundWithoutAKernelThatFails) {
   candidates_.clear();
   const PartitionSpecPtr native = spec("native"), failing = spec("failing");
   for (const PostDfsIndex call : calls()) add(native, call, kSeconds);
@@ -359,15 +380,13 @@ TEST_F(AskedFor, CoversThatWereBredAreLeftOutWhereAKernelFails) {
     }
   } costs;
   CoverProblem problem(*graph_, candidates_, costs);
-  Cover known, bred;
-  for (size_t c = 0; c < 4; ++c) known.kernels.push_back({c, 0});
-  bred = known;
-  bred.kernels[0] = {4, 0};
-  std::vector<Cover> covers = {bred, known};
-  ASSERT_TRUE(problem.measure(covers).ok());
-  ASSERT_EQ(covers.size(), 1u);
-  EXPECT_EQ(covers[0].kernels, known.kernels);
-  EXPECT_NEAR(covers[0].seconds, 4 * (kSeconds + CoverCharges().launch), 1e-9);
+  const Result<SearchResult> found =
+      problem.settle([&] { return search_covers(problem.problem()); });
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  std::vector<size_t> used;
+  for (const Cover::Kernel& kernel : found->covers[0].kernels) used.push_back(kernel.candidate);
+  EXPECT_THAT(used, ElementsAre(0, 1, 2, 3));
+  EXPECT_NEAR(found->covers[0].seconds, 4 * (kSeconds + CoverCharges().launch), 1e-9);
 }
 
 TEST_F(AskedFor, IsAKernelThatNobodyMeasured) {

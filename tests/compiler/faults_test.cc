@@ -106,7 +106,7 @@ class Faults : public ::testing::Test {
 
   // Why that variant is invalid; "accepted" when it has a cost, "absent" when nobody knows it.
   static std::string verdict(const CompileReport& report, const std::string& variant) {
-    for (const ReportedKernel& kernel : report.kernels) {
+    for (const ReportedPlan::Kernel& kernel : report.kernels) {
       if (kernel.target != "reference" && kernel.variant.name == variant) return "accepted";
       for (const Alternative& other : kernel.alternatives) {
         if (!other.target.starts_with("faulty")) continue;

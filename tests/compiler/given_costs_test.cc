@@ -58,10 +58,11 @@ def @main(%x: Tensor[(4, 64), float32], %w: Tensor[(32, 64), float32]) {
 
   // Of a single-backend cover's kernels.
   static double predicted(const CompileReport& report, const std::string& cover) {
-    for (const ReportedPlan& plan : report.plans)
+    for (const ReportedPlan& plan : report.covers)
       if (plan.name == cover) {
         double seconds = 0;
-        for (const ReportedKernel& kernel : plan.kernels) seconds += median_seconds(kernel.cost);
+        for (const ReportedPlan::Kernel& kernel : plan.kernels)
+          seconds += median_seconds(kernel.cost);
         return seconds;
       }
     ADD_FAILURE() << "no cover " << cover;

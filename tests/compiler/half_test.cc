@@ -86,7 +86,7 @@ TEST_P(Half, NothingRunsOnTheReference) {
     ASSERT_TRUE(program.ok()) << program.status().to_string();
     const CompileReport& report = program->impl().report;
     EXPECT_FALSE(report.kernels.empty());
-    for (const ReportedKernel& kernel : report.kernels)
+    for (const ReportedPlan::Kernel& kernel : report.kernels)
       EXPECT_FALSE(kernel.target.starts_with("reference")) << kernel.name;
     const Tensor output = program->run(inputs).value()[0];
     EXPECT_EQ(output.dtype(), GetParam());

@@ -2,6 +2,7 @@
 // interpreter.
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <random>
 
 #include "backend/backend.h"
@@ -103,36 +104,47 @@ struct Count {
 void check(const Function& function, std::mt19937& random, Count& count) {
   const DataflowGraph graph(untangle_tuples(function));
   Backend& memory = *find_backend("memory");
-  std::vector<KernelChoice> choices;
+  std::deque<CandidatePartition> partitions;
+  SearchProblem problem;
+  problem.graph = &graph;
+  Cover cover;
+  const auto choose = [&](const SubGraph& nodes, const char* target, const Variant& variant) {
+    auto spec =
+        std::make_shared<PartitionSpec>(PartitionSpec{target, nullptr, Target{target, {}, {}}});
+    partitions.push_back({"", nodes, std::move(spec)});
+    problem.candidates.push_back({&partitions.back(), {{variant}}});
+    cover.kernels.push_back({cover.kernels.size(), 0});
+  };
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (node_role(node.expr) != NodeRole::kKernel) continue;
     SubGraph alone = SubGraph::of(graph, with_tuple_arguments(graph, IndexSet({node.index})));
     const Function one = alone.extract(graph);
     if (as_op(node.expr, "tensor_program") != nullptr) {
-      choices.push_back({alone, Target{"test", {}, {}}, Variant::plain("update", one)});
+      choose(alone, "test", Variant::plain("update", one));
       continue;
     }
     // Whether the rule would offer it or not: what cannot lie in place is copied.
     const Result<std::vector<Variant>> places = memory.variants(one, Target{"memory", {}, {}}, {});
     if (places.ok() && random() % 8 != 0) {
-      choices.push_back({alone, Target{"memory", {}, {}}, (*places)[random() % places->size()]});
+      choose(alone, "memory", (*places)[random() % places->size()]);
     } else {
-      choices.push_back({alone, Target{"reference", {}, {}}, Variant::plain("reference", one)});
+      choose(alone, "reference", Variant::plain("reference", one));
     }
   }
   LoweringOptions options;
   options.choose_conversion = [](const TensorType&, const Encoding&, const Encoding&) {
     return Result<ConversionChoice>(ConversionChoice{"reference", 1e-6});
   };
-  options.compile_kernel = [&](const Function& kernel,
-                               const KernelChoice& choice) -> Result<std::shared_ptr<Kernel>> {
-    if (choice.target.kind == "test")
+  options.compile_kernel = [&](const Function& kernel, const CandidatePartition& partition,
+                               const Variant& variant) -> Result<std::shared_ptr<Kernel>> {
+    const Target& target = partition.spec->target;
+    if (target.kind == "test")
       return std::shared_ptr<Kernel>(
           std::make_shared<AddOne>(num_elements(kernel->params[0]->tensor_type().shape)));
     return std::shared_ptr<Kernel>(
-        TRY(find_backend(choice.target.kind)->compile(kernel, choice.variant, choice.target, {})));
+        TRY(find_backend(target.kind)->compile(kernel, variant, target, {})));
   };
-  Result<LoweredPlan> lowered = lower(graph, choices, {}, options);
+  Result<LoweredPlan> lowered = lower(problem, cover, options);
   ASSERT_TRUE(lowered.ok()) << lowered.status().to_string();
   const Plan& plan = *lowered->plan;
   for (const Buffer& buffer : plan.buffers) {

@@ -40,7 +40,7 @@ class InSituRatio : public testing::GivenModel {
 
 double parts_of(const CompileReport& report) {
   double sum = 0;
-  for (const ReportedKernel& kernel : report.kernels) sum += kernel.predicted_seconds;
+  for (const ReportedPlan::Kernel& kernel : report.kernels) sum += kernel.predicted_seconds;
   for (const ReportedConversion& conversion : report.conversions)
     sum += conversion.predicted_seconds;
   return sum;
@@ -116,7 +116,7 @@ TEST_F(OneKernel, ARatioBeyondReasonIsNotKept) {
   const auto measure = [&](double isolated, const char* model) {
     NamedCover cover;
     cover.plain_seconds = isolated;
-    return measure_in_situ_ratio(cover, *program.impl().executor, inputs, {}, model, "machine",
+    return measure_in_situ_ratio(cover, *program.impl().executor, inputs, {model, "machine"},
                                  *database, gate);
   };
   EXPECT_TRUE(measure(1e-15, "fast").ok());

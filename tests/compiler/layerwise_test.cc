@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "backend/backend.h"
 #include "compiler/fault_backend.h"
 #include "ir/text_parser.h"
@@ -26,29 +28,35 @@ Result<LayerwiseResult> check(const std::vector<std::string>& targets) {
   testing::register_all_and_faulty();
   Module module = TRY(parse_module(kChain));
   DataflowGraph graph(module.main());
-  std::vector<KernelChoice> choices;
+  std::deque<CandidatePartition> partitions;
+  SearchProblem problem;
+  problem.graph = &graph;
+  Cover cover;
   for (const DataflowGraph::Node& node : graph.nodes()) {
     if (node_role(node.expr) != NodeRole::kKernel) continue;
     SubGraph alone = SubGraph::of(graph, IndexSet({node.index}));
-    Target target = TRY(Target::parse(targets.at(choices.size())));
-    Variant variant = Variant::plain("bad", alone.extract(graph));
-    choices.push_back({std::move(alone), target, std::move(variant)});
+    const Target target = TRY(Target::parse(targets.at(partitions.size())));
+    const Variant variant = Variant::plain("bad", alone.extract(graph));
+    partitions.push_back({"", std::move(alone),
+                          std::make_shared<PartitionSpec>(PartitionSpec{"", nullptr, target})});
+    cover.kernels.push_back({problem.candidates.size(), 0});
+    problem.candidates.push_back({&partitions.back(), {{variant}}});
   }
   LoweringOptions options;
   options.choose_conversion = [](const TensorType&, const Encoding&, const Encoding&) {
     return Result<ConversionChoice>(ConversionChoice{"reference", 1e-6});
   };
-  options.compile_kernel = [&](const Function& function,
-                               const KernelChoice& choice) -> Result<std::shared_ptr<Kernel>> {
-    Variant variant = choice.variant;
-    if (choice.target.kind == "reference") variant.name = "reference";
+  options.compile_kernel = [&](const Function& function, const CandidatePartition& partition,
+                               const Variant& chosen) -> Result<std::shared_ptr<Kernel>> {
+    const Target& target = partition.spec->target;
+    Variant variant = chosen;
+    if (target.kind == "reference") variant.name = "reference";
     return std::shared_ptr<Kernel>(
-        TRY(find_backend(choice.target.kind)
-                ->compile(function, variant, choice.target, options.compile)));
+        TRY(find_backend(target.kind)->compile(function, variant, target, options.compile)));
   };
-  LoweredPlan lowered = TRY(lower(graph, choices, {}, options));
+  LoweredPlan lowered = TRY(lower(problem, cover, options));
   std::map<std::string, StepMeaning> kernels;
-  for (size_t k = 0; k < choices.size(); ++k)
+  for (size_t k = 0; k < cover.kernels.size(); ++k)
     kernels[lowered.kernel_names[k]] = {lowered.functions[k]};
   std::vector<Tensor> inputs = TRY(synthetic_inputs(graph.function(), 3));
   return verify_layerwise(*lowered.plan, kernels, inputs, options.compile);

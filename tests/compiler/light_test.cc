@@ -56,7 +56,7 @@ class Light : public ::testing::Test {
 
   static std::string used(const CompileReport& report) {
     std::string text;
-    for (const ReportedKernel& kernel : report.kernels)
+    for (const ReportedPlan::Kernel& kernel : report.kernels)
       text += kernel.target.substr(0, kernel.target.find(' ')) + " " + kernel.variant.name + "; ";
     return text;
   }
@@ -96,7 +96,7 @@ TEST_F(Light, LeavesToTheHostWhatNoVariantCanRun) {
     CompileReport report = compiled(both, std::string("faulty -fault=") + fault);
     EXPECT_TRUE(report.light) << fault;
     EXPECT_EQ(report.kernels.size(), 2u) << fault;
-    for (const ReportedKernel& kernel : report.kernels)
+    for (const ReportedPlan::Kernel& kernel : report.kernels)
       EXPECT_EQ(kernel.target, "reference") << fault;
   }
 }

@@ -48,9 +48,9 @@ TEST(MergedCover, IsTimedBesideTheOthers) {
         merge);
     Result<Program> program = Program::compile(model, options);
     ASSERT_TRUE(program.ok()) << program.status().to_string();
-    const std::vector<TimedCover>& covers = program->impl().report.covers;
+    const std::vector<ReportedPlan>& covers = program->impl().report.covers;
     auto merged = std::find_if(covers.begin(), covers.end(),
-                               [](const TimedCover& c) { return c.name.ends_with(" merged"); });
+                               [](const ReportedPlan& c) { return c.name.ends_with(" merged"); });
     ASSERT_EQ(merged != covers.end(), merge);
     if (!merge) continue;
     EXPECT_GT(merged->predicted_seconds, 0);

@@ -55,12 +55,13 @@ Result<CoverSearch> cheapest(const std::vector<CostedCandidate>& candidates, dou
     NamedCover cover;
     for (size_t c = 0; c < candidates.size(); ++c) {
       const size_t variant = lowered >> c & 1;
-      cover.kernels.push_back({c, variant, 0, candidates[c].costs});
-      const Measured* m = measured(cover.kernels.back().row().cost);
-      cover.predicted_seconds += m != nullptr ? m->seconds() : 1;  // left out
+      cover.kernels.push_back({c, variant});
+      const MeasuredVariant& row = row_of(cover.kernels.back(), candidates);
+      cover.lowered |= row.variant.lowered();
+      const Measured* m = measured(row.cost);
+      cover.seconds += m != nullptr ? m->seconds() : 1;  // left out
     }
-    if (estimated_error(cover) <= max_error &&
-        (!best || cover.predicted_seconds < best->predicted_seconds))
+    if (estimated_error(cover, candidates) <= max_error && (!best || cover.seconds < best->seconds))
       best = std::move(cover);
   }
   CoverSearch search;
@@ -78,7 +79,7 @@ class Budgets : public ::testing::Test {
 
   double output_error(const NamedCover& cover) const {
     double sum = 0;
-    for (const CoverKernel& kernel : cover.kernels)
+    for (const Cover::Kernel& kernel : cover.kernels)
       sum += std::pow(amplifications[kernel.candidate] *
                           given[kernel.candidate].costs->variants[kernel.variant].error,
                       2);
@@ -88,7 +89,7 @@ class Budgets : public ::testing::Test {
     Result<BudgetList> budgets = find_budgets(candidates, max_error, cheapest,
                                               [&](const NamedCover& cover) -> Result<double> {
                                                 tried.emplace_back();
-                                                for (const CoverKernel& kernel : cover.kernels)
+                                                for (const Cover::Kernel& kernel : cover.kernels)
                                                   tried.back().push_back(kernel.variant);
                                                 return output_error(cover);
                                               });

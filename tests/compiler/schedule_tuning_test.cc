@@ -48,7 +48,7 @@ TEST_F(ScheduleTuning, FindsWhatNobodyLists) {
   // Whole programs have the last word: one by what the target lists was timed too.
   const auto listed = std::find_if(
       report.covers.begin(), report.covers.end(),
-      [](const TimedCover& cover) { return cover.name == "listed schedules" && cover.measured; });
+      [](const ReportedPlan& cover) { return cover.name == "listed schedules" && cover.measured; });
   ASSERT_NE(listed, report.covers.end());
   EXPECT_FALSE(listed->chosen);
 
@@ -90,7 +90,7 @@ TEST_F(ScheduleTuning, NeedsTheEffort) {
   options_.effort = Effort::kDefault;
   Result<Program> program = compile(given_);
   ASSERT_TRUE(program.ok()) << program.status().to_string();
-  for (const ReportedKernel& kernel : program->impl().report.kernels)
+  for (const ReportedPlan::Kernel& kernel : program->impl().report.kernels)
     EXPECT_THAT(kernel.variant.name, ::testing::Not(StartsWith("schedule")));
 }
 

@@ -64,12 +64,12 @@ class Stages : public testing::GivenModel {
     EXPECT_TRUE(covers.ok()) << covers.status().to_string();
     return std::move(covers).value();
   }
-  ChosenCover choice_of(const CoverSearch& covers) {
+  CoverChoice choice_of(const CoverSearch& covers) {
     Result<CoverChoice> choice =
-        choose_cover(covers.covers, covers.candidates, context_->choosing_among(covers.candidates));
+        choose_cover(covers.covers, context_->choosing_among(covers.candidates));
     EXPECT_TRUE(choice.ok()) << choice.status().to_string();
-    EXPECT_TRUE(choice->chosen) << choice->failure;
-    return std::move(*choice->chosen);
+    EXPECT_TRUE(choice->index) << choice->failure;
+    return std::move(choice).value();
   }
 
   std::optional<Model> model_;
@@ -84,7 +84,7 @@ TEST_F(Stages, GiveTheSameOfTheSame) {
   const CoverSearch covers = covers_of(costs), found = covers_of(again);
   ASSERT_GE(covers.covers.size(), 2u);
   EXPECT_EQ(to_json(found), to_json(covers));
-  const ChosenCover choice = choice_of(covers), chosen = choice_of(found);
+  const CoverChoice choice = choice_of(covers), chosen = choice_of(found);
   EXPECT_EQ(chosen.index, choice.index);
   EXPECT_EQ(to_json(*chosen.lowered.plan), to_json(*choice.lowered.plan));
 }
@@ -105,6 +105,13 @@ TEST_F(Stages, AreDumpedInTheOrderInWhichTheyArise) {
   ::setenv("COLLAGE_DUMP", dumps.c_str(), 1);
   const Result<Program> program = Program::compile(*model_, options_);
   ASSERT_TRUE(program.ok()) << program.status().to_string();
+  size_t covers = 0, chosen = 0;
+  for (const auto& [origin, variation] : program->impl().report.variations) {
+    covers += variation.covers;
+    chosen += variation.chosen;
+  }
+  EXPECT_EQ(covers, program->impl().report.covers.size());
+  EXPECT_EQ(chosen, 1U);
   std::set<std::string> names;
   for (const fs::directory_entry& entry : fs::directory_iterator(dumps))
     names.insert(entry.path().filename());
@@ -189,7 +196,7 @@ TEST_F(Stages, AToolchainsConvolutionMeetsATailOfNative) {
   NothingElse estimator;
   const CoverSearch found = find_covers(graph, costed, estimator).value();
   std::vector<std::string> kernels;
-  for (const CoverKernel& chosen : found.covers.at(0).kernels)
+  for (const Cover::Kernel& chosen : found.covers.at(0).kernels)
     kernels.push_back(kernel(found.candidates[chosen.candidate].partition));
   EXPECT_THAT(kernels, ElementsAre("onednn nn.conv2d", "native tanh+nn.relu"));
 

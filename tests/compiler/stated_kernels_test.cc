@@ -86,7 +86,7 @@ def @main(%x: Tensor[(4, 8), float32]) {
   const auto target_of = [&](const std::string& stated) -> std::string {
     Result<Program> program = compile(with(stated));
     if (!program) return program.status().to_string();
-    for (const ReportedKernel& kernel : program->impl().report.kernels)
+    for (const ReportedPlan::Kernel& kernel : program->impl().report.kernels)
       if (kernel.name.find("softmax") == std::string::npos) return kernel.target;
     return "none";
   };

@@ -122,7 +122,7 @@ TEST_F(SharedWeights, ATableStaysPlain) {
   const auto forms = [&] {
     const Program program = compile(model_of(module), {"onednn"});
     std::set<std::string> found;
-    for (const ReportedKernel& kernel : program.impl().report.kernels)
+    for (const ReportedPlan::Kernel& kernel : program.impl().report.kernels)
       found.insert(kernel.variant.weights);
     return found;
   };
@@ -183,7 +183,7 @@ TEST_F(SharedWeights, TheReportHoldsNone) {
     EXPECT_FALSE(weights.expired());
   }
   EXPECT_TRUE(weights.expired());
-  const ReportedKernel& kernel = program->impl().report.kernels.at(0);
+  const ReportedPlan::Kernel& kernel = program->impl().report.kernels.at(0);
   EXPECT_EQ(kernel.function->result_type().leaves()[0].shape, (Shape{64, kHidden}));
 }
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "backend/reference/kernels/interpreted_kernel.h"
 #include "backend/targets/backends.h"
 #include "choose/cover_search.h"
@@ -82,7 +84,7 @@ struct FoundPlans {
     std::vector<size_t> sizes;
     for (const NamedCover& cover : search.covers)
       if (cover.name == name)
-        for (const CoverKernel& kernel : cover.kernels)
+        for (const Cover::Kernel& kernel : cover.kernels)
           sizes.push_back(candidates[kernel.candidate].partition.sub_graph.inside().size());
     return sizes;
   }
@@ -128,6 +130,16 @@ TEST(WholePlans, OfOneToolchainAreTimedWhateverTheyCost) {
   EXPECT_THAT(plans.names(), Contains("regions (whole)"));
   EXPECT_EQ(plans.sizes("regions (whole)"), std::vector<size_t>{3});
   EXPECT_EQ(plans.sizes("cover 1").size(), 3U) << "it is not what costs say";
+  // Each cover says which variation it is from, and that was searched for.
+  std::map<std::string, std::string> origins;
+  for (const NamedCover& cover : plans.search.covers) {
+    origins[cover.name] = cover.origin;
+    EXPECT_GE(plans.search.counts.of_origin.at(cover.origin), 1U) << cover.name;
+  }
+  EXPECT_EQ(origins.at("cover 1"), kCheapest);
+  EXPECT_EQ(origins.at("regions"), "single backend");
+  EXPECT_EQ(origins.at("regions (whole)"), "single backend in regions");
+  EXPECT_EQ(origins.at("mostly regions (whole)"), "mostly one backend in regions");
 }
 
 // The softmax is another's: with it on the host the whole would be lost from the start.

@@ -94,9 +94,8 @@ class CasePipeline {
     constexpr int kMostRefusals = 200;
     for (int attempt = 0;; ++attempt) {
       if (has_refusals_) TRY(add(std::exchange(pruned_, {})));
-      const CoverSearch found =
-          TRY(find_compatible_covers(*candidates_.graph, costed_, costs_, candidates_.specs,
-                                     candidates_.compatible, {WantedCovers::kCheapest}));
+      const CoverSearch found = TRY(find_covers(
+          *candidates_.graph, costed_, costs_, {WantedCovers::kCheapest, kInfinity, &candidates_}));
       Result<LoweredPlan> lowered = lower_cover(found);
       if (lowered.ok() || refused_.empty() || attempt == kMostRefusals) return lowered;
       leave_out_refused();
@@ -126,26 +125,23 @@ class CasePipeline {
 
   Result<LoweredPlan> lower_cover(const CoverSearch& found) {
     refused_.clear();
-    std::vector<KernelChoice> choices;
-    for (const CoverKernel& kernel : found.covers.at(0).kernels)
-      choices.push_back(
-          kernel_choice(found.candidates[kernel.candidate].partition, kernel.row().variant));
     LoweringOptions options;
     options.compile = compile_options();
     options.choose_conversion = [this](const TensorType& type, const Encoding& from,
                                        const Encoding& to) { return converter(type, from, to); };
-    options.compile_kernel = [&](const Function& function,
-                                 const KernelChoice& choice) -> Result<std::shared_ptr<Kernel>> {
+    options.compile_kernel = [&](const Function& function, const CandidatePartition& partition,
+                                 const Variant& variant) -> Result<std::shared_ptr<Kernel>> {
+      const Target& target = partition.spec->target;
       Result<std::unique_ptr<Kernel>> kernel =
-          find_backend(choice.target.kind)
-              ->compile(function, choice.variant, choice.target, options.compile);
+          find_backend(target.kind)->compile(function, variant, target, options.compile);
       if (!kernel) {
-        refused_ = name_of(choice.sub_graph, choice.target, choice.variant);
+        refused_ = name_of(partition.sub_graph, target, variant);
         return kernel.status();
       }
       return std::shared_ptr<Kernel>(std::move(*kernel));
     };
-    return lower(*candidates_.graph, choices, found.covers[0].conversions, options);
+    const NamedCover& cover = found.covers.at(0);
+    return lower(problem_of(cover, *candidates_.graph, found.candidates), cover, options);
   }
 
   // The first target that can, the host last.

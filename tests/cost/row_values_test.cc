@@ -31,7 +31,7 @@ std::vector<CostRow> sound_rows() {
   costs.variants.push_back(
       {{"two", {encoding}, {}, "", rounding::kBFloat16}, Invalid{"died", WorkerFailure::kTimeout}});
   costs.conditions.other_load = 0.1;
-  CoverRow cover{"model", 2e-3, 3, 2.1e-3, time};
+  TimingRow cover{"model", 2e-3, 3, 2.1e-3, time};
   const CheckRow check{.error = 1e-3,
                        .failure = "",
                        .silent = {{"y", "all zero"}},
@@ -85,7 +85,7 @@ TEST(RowValues, AreReadAsTheyWereWritten) {
   for (const CostRow& row : sound_rows())
     EXPECT_TRUE(check_row_value(row).ok()) << row.kind << check_row_value(row).to_string();
   const json cover = parse_json(sound_rows()[6].value);
-  const CoverRow read = cover_row_from_json(cover).value();
+  const TimingRow read = cover_row_from_json(cover).value();
   EXPECT_EQ(read.source, "model");
   EXPECT_EQ(read.kernel_seconds, 2e-3);
   EXPECT_EQ(read.switches, 3u);

@@ -8,9 +8,9 @@
 namespace collage {
 namespace {
 
-ReportedKernel kernel(const std::string& target, const std::string& op, PostDfsIndex node,
-                      double flops) {
-  ReportedKernel made;
+ReportedPlan::Kernel kernel(const std::string& target, const std::string& op, PostDfsIndex node,
+                            double flops) {
+  ReportedPlan::Kernel made;
   made.target = target;
   made.ops = {{op, "", node}};
   made.nodes = {node};
@@ -18,7 +18,7 @@ ReportedKernel kernel(const std::string& target, const std::string& op, PostDfsI
   return made;
 }
 
-CompileReport report_of(std::vector<ReportedKernel> kernels) {
+CompileReport report_of(std::vector<ReportedPlan::Kernel> kernels) {
   register_all();
   CompileReport report;
   report.targets = {"native", "reference"};

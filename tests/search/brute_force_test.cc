@@ -157,7 +157,7 @@ void compare_with_oracle(bool several_exits, size_t wanted,
     for (const Cover& cover : result->covers) check_cover(f, cover);
     const Cover& best = result->covers[0];
     converting += !best.conversions.empty();
-    several += std::any_of(best.kernels.begin(), best.kernels.end(), [&](const ChosenKernel& k) {
+    several += std::any_of(best.kernels.begin(), best.kernels.end(), [&](const Cover::Kernel& k) {
       return f.problem.candidates[k.candidate].candidate->sub_graph.exit().size() > 1;
     });
     beat_greedy += expected < oracle.greedy();
@@ -209,7 +209,7 @@ TEST(Search, EqualsBruteForceWithinErrors) {
     for (const Cover& cover : result->covers) {
       check_cover(f, cover);
       double squares = 0;
-      for (const ChosenKernel& kernel : cover.kernels) {
+      for (const Cover::Kernel& kernel : cover.kernels) {
         const VariantCost& used = f.problem.candidates[kernel.candidate].variants[kernel.variant];
         squares += used.error * used.error;
       }

@@ -184,7 +184,7 @@ TEST(Search, MovesToTheDeviceAsTransfersGetCheaper) {
     EXPECT_TRUE(result.exact);
     check_cover(f, result.covers[0]);
     std::string text;
-    for (const ChosenKernel& kernel : result.covers[0].kernels)
+    for (const Cover::Kernel& kernel : result.covers[0].kernels)
       text += (text.empty() ? "" : " ") +
               f.problem.candidates[kernel.candidate].candidate->spec->target.kind;
     return text;

@@ -40,7 +40,7 @@ class Oracle {
     }
   }
 
-  const std::vector<ChosenKernel>& best_kernels() const { return best_kernels_; }
+  const std::vector<Cover::Kernel>& best_kernels() const { return best_kernels_; }
   // Infinity when there is none.
   double best() {
     IndexSet covered;
@@ -51,12 +51,12 @@ class Oracle {
   // Always the kernel that can run next and costs least for each operator, its conversions
   // included; infinity where that leads nowhere.
   double greedy() const {
-    std::vector<ChosenKernel> chosen;
+    std::vector<Cover::Kernel> chosen;
     IndexSet covered;
     double spent = 0;
     while (covered.size() < kernels_.size()) {
       double least = kInfinity, then = 0;
-      ChosenKernel next;
+      Cover::Kernel next;
       for (size_t c = 0; c < problem_.candidates.size(); ++c) {
         IndexSet inside = problem_.candidates[c].candidate->sub_graph.inside() & kernels_;
         if (inside.empty() || inside.intersects(covered)) continue;
@@ -81,14 +81,14 @@ class Oracle {
 
   // What the kernels cost with the best conversions; infinity when they cannot run. When they do
   // not cover everything, the results need not be there.
-  double cost(const std::vector<ChosenKernel>& kernels, bool complete = true) const {
+  double cost(const std::vector<Cover::Kernel>& kernels, bool complete = true) const {
     if (!acyclic(kernels)) return kInfinity;
     std::map<TensorRef, std::set<Item>> given, wanted;  // by root tensor
     double total = 0;
     for (PostDfsIndex i = 0; i < graph_.size(); ++i)
       if (node_role(graph_, i) == NodeRole::kVariable)
         given[{i, 0}].insert({{i, 0}, plain({i, 0})});
-    for (const ChosenKernel& kernel : kernels) {
+    for (const Cover::Kernel& kernel : kernels) {
       const SubGraph& sub_graph = candidate(kernel).sub_graph;
       const VariantCost& variant = problem_.candidates[kernel.candidate].variants[kernel.variant];
       total += variant.seconds + problem_.launch_penalty;
@@ -126,7 +126,7 @@ class Oracle {
     });
   }
 
-  const CandidatePartition& candidate(const ChosenKernel& kernel) const {
+  const CandidatePartition& candidate(const Cover::Kernel& kernel) const {
     return *problem_.candidates[kernel.candidate].candidate;
   }
   TensorType type(TensorRef tensor) const {
@@ -197,7 +197,7 @@ class Oracle {
            problem_.launch_penalty;
   }
 
-  bool acyclic(const std::vector<ChosenKernel>& kernels) const {
+  bool acyclic(const std::vector<Cover::Kernel>& kernels) const {
     std::vector<size_t> done;
     IndexSet available;
     for (const DataflowGraph::Node& node : graph_.nodes())
@@ -257,7 +257,7 @@ class Oracle {
   IndexSet kernels_;
   std::vector<double> share_;  // by node: the least that a kernel costs for each of its nodes
   std::map<TensorRef, std::set<Item>> forms_;
-  std::vector<ChosenKernel> chosen_, best_kernels_;
+  std::vector<Cover::Kernel> chosen_, best_kernels_;
   double best_ = kInfinity;
 };
 

@@ -15,7 +15,7 @@ TEST(Search, ScalesToLargeModels) {
     EXPECT_LE(result.covers[0].seconds, 1.002 * result.lower_bound);
     EXPECT_GE(result.covers.size(), 4u);
     size_t covered = 0;
-    for (const ChosenKernel& kernel : result.covers[0].kernels)
+    for (const Cover::Kernel& kernel : result.covers[0].kernels)
       synthetic.problem().candidates[kernel.candidate].candidate->sub_graph.inside().for_each(
           [&](PostDfsIndex i) { covered += node_role(synthetic.graph(), i) == NodeRole::kKernel; });
     size_t kernels = 0;

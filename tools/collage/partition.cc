@@ -25,7 +25,7 @@ namespace {
 
 nlohmann::json to_json(const ListedPartition& partition, const SharedOptions& options) {
   nlohmann::json kernels = nlohmann::json::array();
-  for (const ListedKernel& kernel : partition.kernels) {
+  for (const ListedPartition::Kernel& kernel : partition.kernels) {
     nlohmann::json ops = nlohmann::json::array();
     for (const auto& [op, index] : kernel.calls) ops.push_back({{"op", op}, {"index", index}});
     kernels.push_back({{"name", kernel.name},

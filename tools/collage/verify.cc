@@ -23,9 +23,9 @@ Status check_layerwise(const Program& program, const std::vector<Tensor>& inputs
                        const SharedOptions& options) {
   std::map<std::string, StepMeaning> kernels;
   std::map<std::string, std::string> nodes;
-  for (const ReportedKernel& kernel : program.impl().report.kernels) {
+  for (const ReportedPlan::Kernel& kernel : program.impl().report.kernels) {
     kernels[kernel.name] = {kernel.function, kernel.variant.rounding};
-    for (const ReportedKernel::OpRef& op : kernel.ops)
+    for (const ReportedPlan::Kernel::OpRef& op : kernel.ops)
       nodes[kernel.name] += " " + (op.onnx_node.empty() ? op.op : op.onnx_node);
   }
   CompileOptions compile;
