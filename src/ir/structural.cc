@@ -179,18 +179,6 @@ class Numbers : public Walk {
   std::unordered_map<size_t, Known> by_hash_;
 };
 
-class Hashes : public Walk {
- protected:
-  size_t from_key(std::string key) override { return std::hash<std::string>()(key); }
-  size_t from_constant(const Tensor& value) override {
-    std::string key("c");
-    put(key, TensorType{value.shape(), value.dtype()}.to_string());
-    put(key, bytes_hash(value));
-    return from_key(std::move(key));
-  }
-  size_t from_free_var(const Expr& var) override { return from_key("v" + var->type().to_string()); }
-};
-
 }  // namespace
 
 struct ValueNumbering::State : Numbers {};
@@ -222,7 +210,5 @@ bool structural_equal(const Module& a, const Module& b) {
   }
   return true;
 }
-
-size_t structural_hash(const Expr& expr) { return Hashes().number(expr); }
 
 }  // namespace collage

@@ -36,8 +36,5 @@ bool structural_equal(const Expr& a, const Expr& b);
 // Compares modules: the same names with structurally equal functions; abstract functions by kind
 // and text.
 bool structural_equal(const Module& a, const Module& b);
-// Returns equal hashes for structurally equal arguments; stable within a process only. Free
-// variables hash by type.
-size_t structural_hash(const Expr& expr);
 
 }  // namespace collage

@@ -46,13 +46,12 @@ void register_placement_ops() {
 
 std::optional<DevicePlacement> device_placement(const Expr& expr) {
   if (const CallNode* copy = as_op(expr, "device_copy"))
-    return DevicePlacement{constraint(*copy, "from"), constraint(*copy, "to"), true};
+    return DevicePlacement{constraint(*copy, "from"), constraint(*copy, "to")};
   const CallNode* on_device = as_op(expr, "on_device");
   if (on_device == nullptr) return std::nullopt;
   const DeviceConstraint device = constraint(*on_device, "device");
   return DevicePlacement{on_device->attrs.flag("constrain_body") ? device : DeviceConstraint(),
-                         on_device->attrs.flag("constrain_result") ? device : DeviceConstraint(),
-                         false};
+                         on_device->attrs.flag("constrain_result") ? device : DeviceConstraint()};
 }
 
 }  // namespace collage

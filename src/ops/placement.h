@@ -17,7 +17,6 @@ void register_placement_ops();
 // One of these calls as constraints on its operand and on its result.
 struct DevicePlacement {
   DeviceConstraint operand, result;
-  bool is_copy = false;
 };
 std::optional<DevicePlacement> device_placement(const Expr& expr);
 

@@ -69,13 +69,6 @@ bool has_local_functions() {
          nullptr;
 }
 
-std::vector<std::string> external_labels() {
-  std::lock_guard lock(externals().mutex);
-  std::vector<std::string> labels;
-  for (const auto& [label, function] : externals().by_label) labels.push_back(label);
-  return labels;
-}
-
 Result<std::vector<TensorType>> result_types(const ExternalFunction& function,
                                              std::span<const TensorType> inputs) {
   std::vector<TensorType> types = TRY(function.types(inputs));

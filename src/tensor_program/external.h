@@ -50,7 +50,6 @@ bool register_external(std::string label,
 const ExternalFunction* find_external(std::string_view label);      ///< null when there is none
 const ExternalFunction* find_external_node(std::string_view node);  ///< likewise, by `onnx`
 bool has_local_functions();                                         ///< that only this process has
-std::vector<std::string> external_labels();                         ///< sorted
 
 /// Returns the results' types for inputs of these types: one array or more, each of a possible
 /// size; an input that the function updates has the first one's type.

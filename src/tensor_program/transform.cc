@@ -97,61 +97,7 @@ bool is_parallel(const Program& program) {
                      [](const Primitive& step) { return step.kind == PrimitiveKind::kParallel; });
 }
 
-std::string unused_name(const Program& program, std::string name) {
-  while (program.find_buffer(name) != nullptr || program.find_stage(name) != nullptr) name += "_";
-  return name;
-}
-
 }  // namespace
-
-Result<Program> block_layout(const Program& program, std::string_view buffer, size_t dim,
-                             int64_t factor, bool outermost) {
-  const Buffer* source = program.find_buffer(buffer);
-  if (source == nullptr) return usage_error("tensor program: no buffer {}", buffer);
-  const Shape& shape = source->type.shape;
-  if (dim >= shape.size() || factor < 1 || shape[dim] % factor != 0)
-    return usage_error("tensor program: dimension {} of {} has no blocks of {}", dim, buffer,
-                       factor);
-  Stage stage;
-  stage.name = unused_name(program, std::string(buffer) + "_blocked");
-  stage.dtype = source->type.dtype;
-  std::vector<Term> at;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const std::string name = "i" + std::to_string(d);
-    if (d == dim) {
-      stage.axes.push_back({name + "_block", shape[d] / factor});
-      at.push_back(var(name + "_block") * integer_constant(factor, DType::kInt32) +
-                   var(name + "_inner"));
-    } else {
-      stage.axes.push_back({name, shape[d]});
-      at.push_back(var(name));
-    }
-  }
-  const auto rotate = [&](auto& list) {
-    if (outermost)
-      std::rotate(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(dim),
-                  list.begin() + static_cast<std::ptrdiff_t>(dim) + 1);
-  };
-  rotate(stage.axes);
-  stage.axes.push_back({"i" + std::to_string(dim) + "_inner", factor});
-  stage.value = load(source->name, source->type.dtype, at);
-  Program result = program;
-  const Term blocks = integer_constant(factor, DType::kInt32);
-  for (Stage& reader : result.stages) {
-    if (std::count(reader.external.inputs.begin(), reader.external.inputs.end(), buffer) != 0)
-      return unsupported("tensor program: {} takes {} as it is", reader.external.label, buffer);
-    replace_loads(reader, buffer, [&](const Term& t) {
-      std::vector<Term> index = t->args;
-      const Term position = index[dim];
-      index[dim] = position / blocks;
-      rotate(index);
-      index.push_back(position % blocks);
-      return load(stage.name, stage.dtype, std::move(index));
-    });
-  }
-  result.stages.insert(result.stages.begin(), std::move(stage));
-  return result;
-}
 
 Result<Lifted> lift_stage(const Program& program, std::string_view name) {
   const Stage* stage = program.find_stage(name);

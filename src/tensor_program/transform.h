@@ -10,15 +10,6 @@
 
 namespace collage::tensor_program {
 
-/// Has everything that reads `buffer` read a new stage instead, `buffer`_blocked, in which
-/// dimension `dim` is cut into blocks of `factor` elements that stand innermost; the extent is a
-/// multiple of the factor.
-///
-///   B[k, j]  becomes  B_blocked[j / 8, k, j % 8],  stage B_blocked[j1:16, k:128, j0:8] = …
-///   (for dim 1, which moves outermost where `outermost`)
-Result<Program> block_layout(const Program& program, std::string_view buffer, size_t dim,
-                             int64_t factor, bool outermost = false);
-
 /// A part of a program as a program of its own, and what remains.
 struct Lifted {
   Program stage, rest;

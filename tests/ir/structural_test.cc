@@ -25,7 +25,6 @@ TEST(Structural, NamesAndSharingDoNotCount) {
   Function renamed =
       parse("fn (%y: float32, %x: float32) { %7 = test.unary(%y); test.add(%7, %x) }");
   EXPECT_TRUE(structural_equal(base, renamed));
-  EXPECT_EQ(structural_hash(base), structural_hash(renamed));
   EXPECT_TRUE(
       structural_equal(parse("fn (%a: float32) { %0 = test.unary(%a); test.add(%0, %0) }"),
                        parse("fn (%a: float32) { test.add(test.unary(%a), test.unary(%a)) }")));
@@ -41,7 +40,6 @@ TEST(Structural, EverythingElseCounts) {
         "fn (%a: float32, %b: float32, %c: float32) { %0 = test.unary(%a); test.add(%0, %b) }",
         "fn (%a: float32, %b: float32) { %0 = test.unary(%a); test.add(%0, 1f) }"}) {
     EXPECT_FALSE(structural_equal(parse(kBase), parse(other))) << other;
-    EXPECT_NE(structural_hash(parse(kBase)), structural_hash(parse(other))) << other;
   }
 }
 
@@ -69,7 +67,6 @@ TEST(Structural, NestedFunctionsCompareWhereverTheyStand) {
     return make_function({z}, *make_function_call(outer, {*make_function_call(f, {z})}));
   };
   EXPECT_TRUE(structural_equal(build(true), build(false)));
-  EXPECT_EQ(structural_hash(build(true)), structural_hash(build(false)));
 }
 
 // A chain in which each node uses the previous one twice has 2^60 paths.

@@ -38,17 +38,6 @@ Result<DeclaredDevices> DeclaredDevices::parse(std::string_view text) {
   return result;
 }
 
-Status DeclaredDevices::set_targets(std::vector<Target> targets) {
-  for (const Target& target : targets) {
-    DeviceConstraint where;
-    where.device = target.device.device;
-    where.id = target.device.id;
-    TRY(resolve(where).with_context(fmt::format("target '{}'", target.to_string())));
-  }
-  targets_ = std::move(targets);
-  return {};
-}
-
 const DeclaredDevice* DeclaredDevices::by_name(std::string_view name) const {
   for (const DeclaredDevice& declared : list_)
     if (declared.name == name) return &declared;
@@ -87,24 +76,7 @@ PlannedDevice DeclaredDevices::fallback() const {
   return {VirtualDevice{list_.front().kind, list_.front().id, ""}, ""};
 }
 
-Result<PlannedDevice> DeclaredDevices::resolve(const DeviceConstraint& constraint) const {
-  DeviceConstraint wanted = constraint;
-  if (wanted.target && !targets_.empty()) {
-    const auto named = std::find_if(targets_.begin(), targets_.end(), [&](const Target& target) {
-      return target.to_string() == *wanted.target;
-    });
-    if (named == targets_.end())
-      return error(ErrorCode::kUnavailable, "target '{}' is not among those of this compilation",
-                   *wanted.target);
-    DeviceConstraint of_target;
-    of_target.device = named->device.device;
-    of_target.id = named->device.id;
-    if (!named->device.memory_scope.empty()) of_target.memory_scope = named->device.memory_scope;
-    const std::optional<DeviceConstraint> both = join(wanted, of_target);
-    if (!both)
-      return usage_error("'{}': that target runs on {}", wanted.to_string(), of_target.to_string());
-    wanted = *both;
-  }
+Result<PlannedDevice> DeclaredDevices::resolve(const DeviceConstraint& wanted) const {
   for (const DeclaredDevice& declared : list_) {
     const bool by_name = wanted.device == declared.name && !wanted.id;
     const bool by_kind = (!wanted.device || wanted.device == declared.kind) &&

@@ -34,8 +34,6 @@ class DeclaredDevices {
   DeclaredDevices() = default;  // none: any device may be used
   // Parses "cpu:0, gpu:0, big=cpu:1". kUsage: a name or device occurs twice, or there is none.
   static Result<DeclaredDevices> parse(std::string_view text);
-  // Sets targets that constraints may name; each must run on a declared device.
-  Status set_targets(std::vector<Target> targets);
 
   const std::vector<DeclaredDevice>& list() const { return list_; }
   bool declares(std::string_view name) const { return by_name(name) != nullptr; }
@@ -47,16 +45,14 @@ class DeclaredDevices {
   std::string with_numbers(std::string_view target) const;
   // The device of values without constraints: the first one's ordinary memory.
   PlannedDevice fallback() const;
-  // Returns the first declared device that fits; a named target decides what is open. kUnavailable:
-  // a device is not declared or a target is not among those set.
-  Result<PlannedDevice> resolve(const DeviceConstraint& constraint) const;
+  // Returns the first declared device that fits. kUnavailable: a device is not declared.
+  Result<PlannedDevice> resolve(const DeviceConstraint& wanted) const;
   std::string to_string() const;
 
  private:
   const DeclaredDevice* by_name(std::string_view name) const;  // null: none
 
   std::vector<DeclaredDevice> list_;
-  std::vector<Target> targets_;
 };
 
 }  // namespace collage

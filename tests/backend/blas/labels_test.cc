@@ -11,7 +11,6 @@ namespace collage {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::IsSupersetOf;
 
 Tensor counted(Shape shape) {
   Tensor tensor = Tensor::empty(DType::kFloat32, std::move(shape));
@@ -32,7 +31,8 @@ class Labels : public ::testing::Test {
 };
 
 TEST_F(Labels, AreListed) {
-  EXPECT_THAT(tensor_program::external_labels(), IsSupersetOf({"cblas_sgemm", "cblas_sgemm_nt"}));
+  for (const char* label : {"cblas_sgemm", "cblas_sgemm_nt"})
+    EXPECT_NE(tensor_program::find_external(label), nullptr) << label;
 }
 
 /// Four operators (a product, its bias, a residual, an activation) over two calls.

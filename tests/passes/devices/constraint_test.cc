@@ -13,8 +13,6 @@
 namespace collage {
 namespace {
 
-using ::testing::HasSubstr;
-
 DeviceConstraint constraint(const std::string& text) {
   const Result<DeviceConstraint> parsed = DeviceConstraint::parse(text);
   EXPECT_TRUE(parsed.ok()) << text;
@@ -63,18 +61,6 @@ TEST(DeclaredDevices, ResolveToTheFirstThatFits) {
             "no device 'gpu:2' is declared: there are cpu:0, gpu:0, gpu:1, tiny=npu:3");
   for (const char* text : {"", "cpu:0, cpu:0", "a=cpu:0, a=gpu:0", "cpu/texture", "?"})
     EXPECT_FALSE(DeclaredDevices::parse(text).ok()) << text;
-}
-
-TEST(DeclaredDevices, KnowTheDevicesOfTargets) {
-  DeclaredDevices devices = DeclaredDevices::parse("cpu:0, gpu:0, gpu:1").value();
-  const auto target = [](const char* text) { return Target::parse(text).value(); };
-  ASSERT_TRUE(devices.set_targets({target("native"), target("opencl -device=gpu:1")}).ok());
-  EXPECT_EQ(devices.resolve(constraint("@opencl -device=gpu:1"))->device.id, 1);
-  EXPECT_THAT(devices.resolve(constraint("gpu:0@opencl -device=gpu:1")).status().message(),
-              HasSubstr("that target runs on gpu:1"));
-  EXPECT_THAT(devices.resolve(constraint("@cuda")).status().message(),
-              HasSubstr("target 'cuda' is not among those"));
-  EXPECT_FALSE(devices.set_targets({target("opencl -device=npu")}).ok());
 }
 
 // Views are joined over nothing that places a value, and copies stay.
