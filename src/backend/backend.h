@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/kernel_row.h"
 #include "backend/schedule_space.h"
 #include "backend/variant.h"
 #include "ir/expr.h"
@@ -76,9 +77,8 @@ struct BackendTraits {
   // The operators for which its kernels may give a number where the operator's definition gives
   // NaN. A kernel with any of them is not used under `--accuracy strict`.
   std::vector<std::string_view> loses_nan = {};
-  // The algorithms whose variants set Variant::spreads_nan, in words for the user; empty: none
-  // does.
-  std::string spreads_nan = {};
+  // The kinds of its kernels; empty of backends that state none.
+  std::vector<KernelRow> kernels = {};
 };
 
 class Backend {

@@ -20,6 +20,8 @@ class DumpFolder {
   bool wants(const std::string& name) const {
     return !folder_.empty() && (!filter_ || filter_->found_in(name));
   }
+  // Whether an expression says which names are wanted.
+  bool has_filter() const { return filter_.has_value(); }
   std::filesystem::path path(const std::string& file) const { return folder_ / file; }
 
  private:

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <vector>
 
 #include "ir/expr.h"
 #include "ops/families.h"
@@ -210,6 +211,34 @@ void register_product(const std::string& name) {
 
 bool is_quantised_product(std::string_view op) {
   return op.starts_with("qnn.conv") || op == "qnn.dense" || op == "qnn.matmul";
+}
+
+Result<Tensor> typical_products(const CallNode& product, std::span<const Tensor> arguments) {
+  const OpDef& counterpart = *find_op(product.op->name.substr(1));
+  const Shape& shape = product.tensor_type().shape;
+  const int64_t axis = channels_of_operand(product.attrs, arguments[1].rank());
+  const int64_t channels = arguments[1].shape()[static_cast<size_t>(axis)];
+  const Tensor data = TRY(centred(arguments[0], arguments[3], 0)),
+               weights = TRY(centred(arguments[1], arguments[5], axis));
+  double data_squares = 0;
+  for (int64_t i = 0; i < data.size(); ++i) data_squares += std::pow(data.data<double>()[i], 2);
+  std::vector<double> squares(static_cast<size_t>(channels), 0);
+  const int64_t inner = extent_product(weights.shape(), axis + 1, weights.rank());
+  for (int64_t i = 0; i < weights.size(); ++i)
+    squares[static_cast<size_t>(i / inner % channels)] += std::pow(weights.data<double>()[i], 2);
+  const double mean = data_squares / static_cast<double>(data.size()) *
+                      static_cast<double>(channels) / static_cast<double>(weights.size());
+  const double scale = arguments[2].data<float>()[0];
+  const Tensor& scales = arguments[4];
+  Tensor sizes = TRY(Tensor::allocate(DType::kFloat64, shape));
+  auto* size = sizes.data<double>();
+  for_each_element(shape, channels_of_result(counterpart, sizes.rank()), channels,
+                   [&, size](int64_t i, int64_t c) {
+                     const double own = scales.data<float>()[scales.size() == 1 ? 0 : c];
+                     size[i] =
+                         std::abs(scale * own) * std::sqrt(mean * squares[static_cast<size_t>(c)]);
+                   });
+  return sizes;
 }
 
 bool has_weights_of_7_bits(const Attrs& attrs) { return attrs.integer(kWeightBits) == 7; }

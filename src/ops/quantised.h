@@ -4,7 +4,10 @@
 #include <collage/tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
+
+#include "base/result.h"
 
 namespace collage {
 
@@ -13,6 +16,9 @@ class CallNode;
 
 // Returns whether it is qnn.conv…d, qnn.dense or qnn.matmul.
 bool is_quantised_product(std::string_view op);
+// Returns for each element of such a product, in float64, the root mean square of the real numbers
+// that it adds up, taken over all data and its channel's weights. Arguments are those of the call.
+Result<Tensor> typical_products(const CallNode& product, std::span<const Tensor> arguments);
 
 // The attribute of these products that states the bits of the right operand's integers: 8, or 7 if
 // they are int8 and none is further than kLargestOf7Bits from zero. Two products of 7 bits and

@@ -8,6 +8,7 @@
 #include "ir/visitor.h"
 #include "ir/work.h"
 #include "ops/interpreter.h"
+#include "ops/quantised.h"
 #include "tensor_program/call.h"
 #include "tensor_program/evaluate.h"
 #include "verify/magnitudes.h"
@@ -212,6 +213,11 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
       results[0] =
           TRY(with_noise_of_sizes(results[0], TRY(sizes_of_tiles(call, arguments, source.tile)),
                                   amplitude * source.sums * own.operands, ++tensor));
+    // A kernel may add up products of the real numbers that integers stand for.
+    if (arithmetic && is_quantised_product(call.op->name))
+      results[0] =
+          TRY(with_noise_of_sizes(results[0], TRY(typical_products(call, arguments)),
+                                  amplitude * own.operands * std::sqrt(summands(call)), ++tensor));
     double relative = 0, absolute = 0;
     if (arithmetic && !by_operation) {
       relative = amplitude * own.results;

@@ -89,7 +89,31 @@ def check_documented(folder):
         assert general <= of_verb[verb], f"{verb} lacks {sorted(general - of_verb[verb])}"
 
 
-CHECKS = (check_help, check_completion, check_nothing_else_sets_flags, check_documented)
+def kernels_of(text):
+    """The lines below each backend's name."""
+    found, own = {}, None
+    for line in text.splitlines():
+        if not line.startswith(" "):
+            own = found.setdefault(line, [])
+        elif own is not None:
+            own.append(line.rstrip())
+    return found
+
+
+def check_kernels(folder):
+    """`targets kernels` lists what every backend's kernels are; of those that are in every build it says what golden/kernels.txt has."""
+    printed = kernels_of(run(folder, "targets", "kernels"))
+    with open(os.path.join(HERE, "golden", "kernels.txt"), encoding="utf-8") as file:
+        golden = kernels_of(file.read())
+    assert set(golden) >= {"native", "memory", "reference"}
+    for backend, lines in golden.items():
+        assert printed.get(backend) == lines, f"{backend}:\n" + "\n".join(printed.get(backend, ["not there"]))
+    available = {line.split()[0] for line in run(folder, "targets").splitlines()[1:] if line.split()[1] in ("available", "unavailable")}
+    assert set(printed) == available and all(printed.values()), f"{sorted(printed)} of {sorted(available)}"
+    assert "cakes" in run(folder, "targets", "cakes", status=2)
+
+
+CHECKS = (check_help, check_completion, check_nothing_else_sets_flags, check_documented, check_kernels)
 
 
 def prepare(folder):

@@ -44,6 +44,8 @@ constexpr Example kExamples[] = {
     {"view", "collage view report.json -o plan.html", "the same from a report"},
     {"diff", "collage diff old.json new.json", "status 7 where the second is slower beyond noise"},
     {"targets", "collage targets", "what this machine offers, and what is missing and why"},
+    {"targets", "collage targets kernels",
+     "the kinds of kernels that each backend has: what they multiply and round"},
     {"tune", "collage tune *.onnx --effort max", "measure ahead what these models need"},
     {"db", "collage db prune stale", "forget rows of other versions of the backends"},
     {"help", "collage help bench", "flags and examples of a sub-command"},

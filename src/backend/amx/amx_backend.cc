@@ -38,6 +38,18 @@ std::string schedule_of(size_t parts, const std::string& rest) {
   return std::to_string(parts) + (rest.empty() ? "" : " " + rest);
 }
 
+std::vector<KernelRow> rows() {
+  std::vector<KernelRow> rows;
+  for (const Parts& parts : kAllParts) {
+    KernelRow row = contraction::row_of(parts);
+    row.computes =
+        has_attention_of(parts) ? "products, convolutions, attention" : "products, convolutions";
+    row.isa = "AMX";
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
 class AmxBackend : public Backend {
  public:
   AmxBackend()
@@ -50,7 +62,7 @@ class AmxBackend : public Backend {
                                .peak_probe = has ? std::optional(PeakProbe{multiply_tiles_at_rest,
                                                                            2 * kPeakRoundProducts})
                                                  : std::nullopt,
-                               .spreads_nan = "sums of products of parts"};
+                               .kernels = rows()};
         }) {}
   Status available() const override { return matrix_unit(); }
 

@@ -41,7 +41,13 @@ class BlasBackend : public Backend {
           return BackendTraits{.version = fmt::format("openblas-{}+{}", openblas_version(),
                                                       source_fingerprint("blas")),
                                .priority = 50,
-                               .by_default = false};
+                               .by_default = false,
+                               .kernels = {{.name = "sgemm",
+                                            .computes = "matrix products",
+                                            .tile = "constants repacked, products side by side"},
+                                           {.name = "sgemv",
+                                            .computes = "products of one row",
+                                            .tile = "constants repacked"}}};
         }) {}
   Status available() const override { return openblas().status(); }
 

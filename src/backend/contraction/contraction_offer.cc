@@ -103,16 +103,22 @@ PartitionRulePtr make_contraction_rule(const std::string& name) {
       name, std::vector<PartitionRulePtr>{contractions, siblings, enlarging, adding});
 }
 
-Variant plain_variant(std::string name, const Parts& parts, const Function& function) {
-  Variant variant = Variant::plain(std::move(name), function);
+KernelRow row_of(const Parts& parts) {
+  KernelRow row{.name = parts.name(),
+                .computes = "products, convolutions",
+                .tile = "shares of rows or of columns, which are outermost"};
   // What is left of an infinity beside its first part is NaN.
-  variant.spreads_nan = parts.left > 1;
+  row.spreads_nan = parts.left > 1;
   if (parts.left < 3)
-    variant.rounding = parts.left == 2 ? rounding::kBFloat16Pairs : rounding::kBFloat16Factors;
-  variant.work = {.multiplications = static_cast<double>(parts.products()),
-                  .unit = "bfloat16",
-                  .constants = parts.left == 1 ? 0.5 : 1};
-  return variant;
+    row.rounding = parts.left == 2 ? rounding::kBFloat16Pairs : rounding::kBFloat16Factors;
+  row.work = {.multiplications = static_cast<double>(parts.products()),
+              .unit = "bfloat16",
+              .constants = parts.left == 1 ? 0.5 : 1};
+  return row;
+}
+
+Variant plain_variant(std::string name, const Parts& parts, const Function& function) {
+  return row_of(parts).variant(Variant::plain(std::move(name), function));
 }
 
 Result<std::vector<Variant>> contraction_variants(const Function& function, const Function& flat,

@@ -8,6 +8,7 @@
 
 #include "backend/contraction/kernels/micro_kernel.h"
 #include "backend/contraction/kernels/parts.h"
+#include "backend/kernel_row.h"
 #include "backend/variant.h"
 #include "partition/rules/rule.h"
 #include "runtime/kernel.h"
@@ -17,6 +18,8 @@ namespace collage::contraction {
 /// Offers convolutions and products with their epilogues, each alone and siblings together.
 PartitionRulePtr make_contraction_rule(const std::string& name);
 
+/// Returns what kernels of such parts round and do.
+KernelRow row_of(const Parts& parts);
 /// Returns a variant whose tensors have plain layouts.
 Variant plain_variant(std::string name, const Parts& parts, const Function& function);
 

@@ -64,7 +64,12 @@ class MemoryBackend : public Backend {
  public:
   MemoryBackend()
       : Backend("memory", [] {
-          return BackendTraits{.version = source_fingerprint("memory"), .priority = 5};
+          return BackendTraits{.version = source_fingerprint("memory"),
+                               .priority = 5,
+                               .kernels = {{.name = "in place",
+                                            .computes = "joins and cuts of runs of bytes",
+                                            .tile = "layout",
+                                            .work = {.in_place = true}}}};
         }) {}
   PartitionRulePtr partition_rule(const Target&) const override { return make_regions_rule(); }
 

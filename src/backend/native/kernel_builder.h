@@ -1,16 +1,16 @@
-// From a function and one of its variants to a scheduled Halide pipeline and the buffers it takes.
-// An anchor's template builds its part; what stands in front of it is read through an access
-// function, what follows is its epilogue. Other groups are emitted as a tensor program and
-// translated.
+// Kernels of templates, and of what is scheduled as it is emitted (generic_schedule.h). An anchor's
+// template builds its part of the pipeline; what stands in front of it is read through an access
+// function, what follows is its epilogue.
 #pragma once
 
-#include "backend/native/codegen/built_kernel.h"
-#include "backend/variant.h"
+#include "backend/native/kernel_table.h"
 
 namespace collage::native {
 
-/// May throw Halide's exceptions.
-Result<BuiltKernel> build_kernel(const Function& function, const Variant& variant, int threads);
+Result<BuiltKernel> convolution_kernel(const Request& request);
+Result<BuiltKernel> product_kernel(const Request& request);
+Result<BuiltKernel> attention_kernel(const Request& request);
+Result<BuiltKernel> generic_kernel(const Request& request);
 
 /// A pipeline that copies a tensor from one layout to another.
 Result<BuiltKernel> build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to);

@@ -8,7 +8,11 @@
 #include "backend/native/codegen/vector_width.h"
 #include "backend/native/stages/collapse.h"
 #include "backend/native/templates/conv_blocking.h"
+#include "backend/native/templates/conv_template.h"
 #include "backend/native/templates/conv_weights.h"
+#include "backend/native/templates/depthwise_template.h"
+#include "backend/native/templates/upsampled_conv_template.h"
+#include "backend/native/templates/winograd_template.h"
 #include "ir/visitor.h"
 
 namespace collage::native {
@@ -53,51 +57,63 @@ Function collapsed_for(const Function& function, const Variant& variant) {
 
 std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in, ChannelLayout out,
                                      int threads) {
-  ConvProblem problem;
-  problem.shape = group.conv;
-  problem.in_layout = in;
-  problem.out_layout = out;
-  problem.input_is_buffer = group.anchor->args[0]->kind() == ExprKind::kVar;
+  ConvProblem p;
+  p.shape = group.conv;
+  p.in_layout = in;
+  p.out_layout = out;
+  p.input_is_buffer = group.anchor->args[0]->kind() == ExprKind::kVar;
   std::vector<ConvChoice> choices;
+  const auto add = [&](std::string kind, const auto& s, std::vector<int64_t> packed,
+                       const auto& pack, const auto& build) -> ConvChoice& {
+    ConvChoice& choice = choices.emplace_back();
+    choice.kind = std::move(kind);
+    choice.name = s.to_string();
+    choice.packed = std::move(packed);
+    choice.pack = [=](const float* weights) { return pack(p, s, weights); };
+    choice.build = [=](const Access& data, Halide::ImageParam weights, const Epilogue& epilogue) {
+      return build(p, s, data, std::move(weights), epilogue);
+    };
+    return choice;
+  };
+  // Of templates that pack alike whatever the schedule.
+  const auto plainly = [](const auto& pack) {
+    return [=](const ConvProblem& problem, const auto&, const float* weights) {
+      return pack(problem, weights);
+    };
+  };
   if (group.kind == KernelGroup::Kind::kDepthwise) {
-    if (in == out) {
-      for (const DepthwiseSchedule& s : depthwise_schedules(problem, threads, has_avx512()))
-        choices.push_back({problem, {}, s, {}, {}, s.to_string()});
-    }
+    if (in != out) return choices;
+    for (const DepthwiseSchedule& s : depthwise_schedules(p, threads, has_avx512()))
+      add("depthwise", s, packed_depthwise_extents(p), plainly(pack_depthwise_weights),
+          build_depthwise);
     return choices;
   }
-  if (group.small_image != nullptr) {
-    for (const UpsampledSchedule& s : upsampled_schedules(problem, threads, has_avx512()))
-      choices.push_back({problem, {}, {}, s, {}, s.to_string()});
+  if (group.small_image != nullptr)
+    for (const UpsampledSchedule& s : upsampled_schedules(p, threads, has_avx512()))
+      add("upsampled", s, packed_upsampled_extents(p), plainly(pack_upsampled_weights),
+          build_upsampled)
+          .of_small_image = true;
+  for (const WinogradSchedule& s : winograd_schedules(p, threads, has_avx512()))
+    add("winograd" + std::to_string(s.outputs), s, packed_winograd_extents(p, s),
+        pack_winograd_weights, build_winograd)
+        .reads_ahead = s.ahead;
+  for (const ConvSchedule& s : conv_schedules(p, threads, has_avx512())) {
+    // Multiplies the channels of other groups by 0.
+    const bool joins = s.vectors == ConvSchedule::Vectors::kChannels && conv_blocking(p).diagonal;
+    add(joins ? "joined groups" : "convolution", s, packed_conv_extents(p, s), pack_conv_weights,
+        build_conv)
+        .reads_ahead = s.ahead;
   }
-  for (const WinogradSchedule& s : winograd_schedules(problem, threads, has_avx512()))
-    choices.push_back({problem, {}, {}, {}, s, s.to_string()});
-  for (const ConvSchedule& s : conv_schedules(problem, threads, has_avx512()))
-    choices.push_back({problem, s, {}, {}, {}, s.to_string()});
   return choices;
 }
 
-bool joins_groups(const ConvChoice& choice) {
-  return !choice.upsampled && !choice.winograd &&
-         choice.conv.vectors == ConvSchedule::Vectors::kChannels &&
-         conv_blocking(choice.problem).diagonal;
+std::string ConvChoice::weight_form() const {
+  return fmt::format("native {} {}", kind, fmt::join(packed, "x"));
 }
 
-std::string weight_form(const ConvChoice& c, bool depthwise) {
-  const auto form = [](std::string_view kind, const std::vector<int64_t>& extents) {
-    return fmt::format("native {} {}", kind, fmt::join(extents, "x"));
-  };
-  if (c.upsampled) return form("upsampled", packed_upsampled_extents(c.problem));
-  if (c.winograd)
-    return form("winograd" + std::to_string(c.winograd->outputs),
-                packed_winograd_extents(c.problem, *c.winograd));
-  if (depthwise) return form("depthwise", packed_depthwise_extents(c.problem));
-  return form("convolution", packed_conv_extents(c.problem, c.conv));
-}
-
-std::string weight_form(const MatmulProblem& problem, bool lowered) {
+std::string weight_form(const MatmulProblem& problem, bool half) {
   if (!problem.constant_b) return kPlainWeights;
-  return fmt::format("native {} panels {}", lowered ? "bfloat16" : "float32",
+  return fmt::format("native {} panels {}", half ? "bfloat16" : "float32",
                      fmt::join(packed_matmul_extents(problem.shape), "x"));
 }
 

@@ -1,24 +1,19 @@
-// What a variant's schedule and encodings say about how native computes a function: the function in
-// fewer dimensions, the layouts of its data and result, and the template's schedule, which is a
-// position among those of the anchor. kernel_variants.h lists the variants,
-// kernel_builder.h builds one of them; both ask here.
+// What a variant's encodings say about how native computes a function: the function in fewer
+// dimensions, the layouts of its data and result; and the schedules of templates, each of which a
+// variant names by its position. kernel_variants.h lists the variants, kernel_builder.h builds one
+// of them; both ask here.
 #pragma once
 
-#include <optional>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "backend/native/kernel_group.h"
-#include "backend/native/templates/conv_schedules.h"
-#include "backend/native/templates/depthwise_template.h"
-#include "backend/native/templates/upsampled_conv_template.h"
-#include "backend/native/templates/winograd_template.h"
+#include "backend/native/templates/conv_problem.h"
+#include "backend/native/templates/packed_weights.h"
 #include "backend/variant.h"
 
 namespace collage::native {
-
-/// The schedule of a call of a tensor program alone, as it stands.
-inline const std::string kProgram = "program";
 
 /// Whether native computes the function as stages of one program: it calls a tensor program, and
 /// has no anchor with a template.
@@ -36,29 +31,26 @@ std::vector<bool> prologue_params(const KernelGroup& group);
 /// The function as this variant computes it.
 Function collapsed_for(const Function& function, const Variant& variant);
 
-/// A schedule of one of the templates for convolutions.
+/// One of the templates for convolutions with a schedule of its own.
 struct ConvChoice {
-  ConvProblem problem;
-  ConvSchedule conv;
-  DepthwiseSchedule depthwise;
-  std::optional<UpsampledSchedule> upsampled;
-  std::optional<WinogradSchedule> winograd;
+  std::string kind;  ///< the row of kernel_table.h
   std::string name;
+  bool reads_ahead = false;     ///< weights (weights_ahead.h)
+  bool of_small_image = false;  ///< it reads the image before that is enlarged
+  std::vector<int64_t> packed;  ///< extents of packed weights, innermost first
+  std::function<PackedWeights<float>(const float* weights)> pack;
+  std::function<Halide::Func(const Access& data, Halide::ImageParam weights, const Epilogue&)>
+      build;
+
+  /// Variant::weights.
+  std::string weight_form() const;
 };
-
-/// Whether a direct convolution, not depthwise, multiplies the channels of other groups by 0, which
-/// spreads NaN.
-bool joins_groups(const ConvChoice& choice);
-
-/// Variant::weights: how the template packs them.
-std::string weight_form(const ConvChoice& choice, bool depthwise);
-std::string weight_form(const MatmulProblem& problem, bool lowered);
-
+/// Best guess first.
 std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in, ChannelLayout out,
                                      int threads);
 
 MatmulProblem matmul_problem(const KernelGroup& group);
-/// Starts the schedules of products whose weights are stored in bfloat16; they compute in float32.
-inline const std::string kHalfWeights = "bfloat16 ";
+/// Variant::weights of products: float32, or `half`.
+std::string weight_form(const MatmulProblem& problem, bool half);
 
 }  // namespace collage::native

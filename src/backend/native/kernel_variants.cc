@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "backend/native/called_program.h"
+#include "backend/native/integers/dot_products.h"
 #include "backend/native/integers/integer_products.h"
 #include "backend/native/integers/real_products.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/stages/stage_choices.h"
+#include "backend/native/symbolic/symbolic_kernel.h"
+#include "backend/native/templates/depthwise_template.h"
 #include "ir/visitor.h"
 
 namespace collage::native {
@@ -33,34 +36,52 @@ bool has_bytes(const Function& function) {
                      [&](const Expr& param) { return is_byte(param->tensor_type()); });
 }
 
-std::vector<Variant> conv_variants(const Function& function, const KernelGroup& group,
-                                   int threads) {
+/// A variant of the row on a function.
+Variant variant_of(std::string_view row, std::string name, std::string_view schedule,
+                   const Variant& encodings) {
+  return kernel_row(row).variant(
+      {std::move(name), encodings.inputs, encodings.outputs, schedule_of(row, schedule)});
+}
+Variant plain_variant(std::string_view row, std::string name, std::string_view schedule,
+                      const Function& function) {
+  return variant_of(row, std::move(name), schedule, Variant::plain("", function));
+}
+
+void add(std::vector<Variant>& variants, Variant variant) {
+  if (std::find(variants.begin(), variants.end(), variant) == variants.end())
+    variants.push_back(std::move(variant));
+}
+
+bool is_kind(const Problem& problem, KernelGroup::Kind kind) {
+  return !problem.stages && problem.group.ok() && problem.group->kind == kind;
+}
+
+}  // namespace
+
+Result<std::vector<Variant>> convolution_variants(const Problem& problem) {
   std::vector<Variant> variants;
+  const bool depthwise = is_kind(problem, KernelGroup::Kind::kDepthwise);
+  if (!depthwise && !is_kind(problem, KernelGroup::Kind::kConv)) return variants;
+  const Function& function = problem.flat;
+  const KernelGroup& group = *problem.group;
   const std::vector<bool> prologue = prologue_params(group);
-  auto add = [&](ChannelLayout in, ChannelLayout out, size_t most) {
-    Variant variant;
+  const auto add_layout = [&](ChannelLayout in, ChannelLayout out, size_t most) {
+    Variant encodings;
     for (size_t i = 0; i < function->params.size(); ++i) {
-      variant.inputs.push_back(
+      encodings.inputs.push_back(
           encoding_of(function->params[i]->tensor_type(), prologue[i] ? in : out));
     }
-    variant.outputs.push_back(encoding_of(function->body->tensor_type(), out));
+    encodings.outputs.push_back(encoding_of(function->body->tensor_type(), out));
     // Collapsing dimensions may change the shape, and with it the schedules.
-    auto collapsed = analyse_group(collapsed_for(function, variant));
+    auto collapsed = analyse_group(collapsed_for(function, encodings));
     if (!collapsed.ok()) return;
     size_t position = 0;
-    for (const ConvChoice& choice : conv_choices(collapsed.value(), in, out, threads)) {
-      if (!choice.winograd && most-- == 0) break;
-      variant.name = choice.name;
-      variant.schedule = std::to_string(position++);
-      const bool depthwise = group.kind == KernelGroup::Kind::kDepthwise;
-      variant.spreads_nan = choice.winograd || (!depthwise && joins_groups(choice));
-      variant.work = choice.winograd ? Work::of_winograd(choice.winograd->outputs) : Work();
-      variant.weights = weight_form(choice, depthwise);
-      variant.rounding = !choice.winograd                ? Rounding()
-                         : choice.winograd->outputs == 2 ? rounding::kWinograd2
-                                                         : rounding::kWinograd4;
-      if (std::find(variants.begin(), variants.end(), variant) == variants.end())
-        variants.push_back(variant);
+    for (const ConvChoice& choice : conv_choices(collapsed.value(), in, out, problem.threads)) {
+      const bool exact = kernel_row(choice.kind).rounding.none();
+      if (exact && most-- == 0) break;
+      Variant variant = variant_of(choice.kind, choice.name, std::to_string(position++), encodings);
+      variant.weights = choice.weight_form();
+      add(variants, std::move(variant));
     }
   };
   const ConvShape& s = group.conv;
@@ -79,125 +100,133 @@ std::vector<Variant> conv_variants(const Function& function, const KernelGroup& 
   const bool image_in = s.in_channels >= 8;
   const ChannelLayout plain = ChannelLayout::kPlain, blocked = ChannelLayout::kBlocked;
   if (image) {
-    if (image_in) add(blocked, blocked, 2);
-    if (!shared && !is_depthwise(s)) {
-      if (!image_in) add(plain, blocked, 2);
-      if (s.out_channels % kChannelBlock != 0 && image_in) add(blocked, plain, 1);
+    if (image_in) add_layout(blocked, blocked, 2);
+    if (!shared && !depthwise) {
+      if (!image_in) add_layout(plain, blocked, 2);
+      if (s.out_channels % kChannelBlock != 0 && image_in) add_layout(blocked, plain, 1);
     }
-    if (is_depthwise(s) && has_bytes(function)) add(ChannelLayout::kLast, ChannelLayout::kLast, 1);
+    if (depthwise && has_bytes(function)) add_layout(ChannelLayout::kLast, ChannelLayout::kLast, 1);
   }
-  add(plain, plain, image_in ? 1 : 2);
+  add_layout(plain, plain, image_in ? 1 : 2);
+  if (variants.empty())
+    return unsupported("native: no schedule for this {}", group.anchor->op->name);
   return variants;
 }
 
-std::vector<Variant> matmul_variants(const Function& function, const MatmulProblem& problem,
-                                     int threads, bool lowered) {
+namespace {
+
+/// The products of the row with weights of that form.
+Result<std::vector<Variant>> product_variants(const Problem& problem, std::string_view row) {
   std::vector<Variant> variants;
+  if (!is_kind(problem, KernelGroup::Kind::kMatmul)) return variants;
+  const bool half = row == kHalfProducts;
+  const Variant plain = Variant::plain("", problem.flat);
+  const MatmulProblem product =
+      matmul_problem(TRY(analyse_group(collapsed_for(problem.flat, plain))));
+  constexpr int64_t kFewRows = 8;  // of which weights take longer to read than to multiply
+  if (half && (!product.constant_b || product.shape.m >= kFewRows || !product.shape.has_heavy_b()))
+    return variants;
   size_t position = 0;
-  for (const MatmulSchedule& s : matmul_schedules(problem, threads, has_avx512())) {
+  for (const MatmulSchedule& s : matmul_schedules(product, problem.threads, has_avx512())) {
     const std::string schedule = std::to_string(position++);
-    if (lowered && s.ahead) continue;
-    Variant variant = Variant::plain(s.to_string() + (lowered ? " bf16 weights" : ""), function);
-    variant.schedule = lowered ? kHalfWeights + schedule : schedule;
-    variant.weights = weight_form(problem, lowered);
-    if (lowered) variant.rounding = rounding::kBFloat16Factors;
-    if (lowered) variant.work.constants = 0.5;
-    if (std::find(variants.begin(), variants.end(), variant) == variants.end())
-      variants.push_back(variant);
+    if (half && s.ahead) continue;
+    Variant variant =
+        variant_of(row, s.to_string() + (half ? " bf16 weights" : ""), schedule, plain);
+    variant.weights = weight_form(product, half);
+    add(variants, std::move(variant));
   }
   return variants;
 }
 
-Result<std::vector<Variant>> all_variants(const Function& function, int threads) {
-  const KernelGroup group = TRY(analyse_group(function));
-  if (group.kind == KernelGroup::Kind::kConv || group.kind == KernelGroup::Kind::kDepthwise) {
-    std::vector<Variant> variants = conv_variants(function, group, threads);
-    if (variants.empty())
-      return unsupported("native: no schedule for this {}", group.anchor->op->name);
-    return variants;
-  }
-  if (group.kind == KernelGroup::Kind::kMatmul) {
-    const Variant plain = Variant::plain("", function);
-    const KernelGroup collapsed = TRY(analyse_group(collapsed_for(function, plain)));
-    return matmul_variants(function, matmul_problem(collapsed), threads, false);
-  }
+}  // namespace
+
+Result<std::vector<Variant>> product_variants(const Problem& problem) {
+  return product_variants(problem, kProducts);
+}
+Result<std::vector<Variant>> half_product_variants(const Problem& problem) {
+  return product_variants(problem, kHalfProducts);
+}
+
+Result<std::vector<Variant>> attention_variants(const Problem& problem) {
   std::vector<Variant> variants;
-  if (group.kind == KernelGroup::Kind::kAttention) {
-    const AttentionSchedule schedule = attention_schedule(group.attention, has_avx512());
-    variants.push_back(Variant::plain(schedule.to_string(), function));
-    variants.back().spreads_nan = true;  // to other rows of a tile
-    return variants;
-  }
-  variants.push_back(Variant::plain(group.row_stages ? "rows" : "fused", function));
-  const auto add = [&](ChannelLayout layout) {
-    Variant variant{"fused", {}, {}};
-    for (const Expr& param : function->params)
-      variant.inputs.push_back(encoding_of(param->tensor_type(), layout));
-    variant.outputs.push_back(encoding_of(function->body->tensor_type(), layout));
-    variants.push_back(std::move(variant));
-  };
-  if (group.channels_last) add(ChannelLayout::kLast);
-  if (group.blockable) add(ChannelLayout::kBlocked);
+  if (!is_kind(problem, KernelGroup::Kind::kAttention)) return variants;
+  const AttentionSchedule schedule = attention_schedule(problem.group->attention, has_avx512());
+  variants.push_back(plain_variant(kAttention, schedule.to_string(), "", problem.flat));
   return variants;
 }
 
-Variant variant_of(const StageSchedule& schedule, const Function& function) {
-  Variant variant = Variant::plain(schedule.to_string(), function);
-  variant.schedule = variant.name;
+Result<std::vector<Variant>> generic_variants(const Problem& problem) {
+  std::vector<Variant> variants;
+  if (!is_kind(problem, KernelGroup::Kind::kGeneric)) return variants;
+  const Function& function = problem.flat;
+  variants.push_back(
+      plain_variant(kGeneric, problem.group->row_stages ? "rows" : "fused", "", function));
+  const auto add_layout = [&](ChannelLayout layout) {
+    Variant encodings;
+    for (const Expr& param : function->params)
+      encodings.inputs.push_back(encoding_of(param->tensor_type(), layout));
+    encodings.outputs.push_back(encoding_of(function->body->tensor_type(), layout));
+    variants.push_back(variant_of(kGeneric, "fused", "", encodings));
+  };
+  if (problem.group->channels_last) add_layout(ChannelLayout::kLast);
+  if (problem.group->blockable) add_layout(ChannelLayout::kBlocked);
+  return variants;
+}
+
+namespace {
+
+Variant stage_variant(std::string_view row, const StageSchedule& schedule,
+                      const Function& function) {
+  const std::string text = schedule.to_string();
+  Variant variant =
+      plain_variant(row, row == kIntegers ? "integers " + text : text, text, function);
   if (schedule.packed || !schedule.intrinsic.empty()) variant.weights.clear();
   return variant;
 }
 
 }  // namespace
 
-std::vector<Variant> dot_variants(const Function& flat, int threads) {
+Result<std::vector<Variant>> dot_variants(const Problem& problem) {
   std::vector<Variant> variants;
+  const Function& flat = problem.quantised;
   if (!has_integer_product(flat)) return variants;
   for (const ChannelLayout layout : {ChannelLayout::kLast, ChannelLayout::kPlain}) {
-    Variant variant = Variant::plain("", flat);
+    Variant encodings = Variant::plain("", flat);
     std::vector<ChannelLayout> layouts;
     if (layout == ChannelLayout::kLast) {
       if (!is_image(flat->body->tensor_type())) continue;
-      for (size_t i = 0; i < variant.inputs.size(); ++i)
-        variant.inputs[i] = encoding_of(flat->params[i]->tensor_type(), layout);
-      variant.outputs[0] = encoding_of(flat->body->tensor_type(), layout);
-      layouts = layouts_of(variant);
+      for (size_t i = 0; i < encodings.inputs.size(); ++i)
+        encodings.inputs[i] = encoding_of(flat->params[i]->tensor_type(), layout);
+      encodings.outputs[0] = encoding_of(flat->body->tensor_type(), layout);
+      layouts = layouts_of(encodings);
     }
-    variant.weights.clear();
     const Result<tensor_program::Program> stages = emitted_stages(flat, std::move(layouts));
     if (!stages.ok()) continue;
-    for (const StageSchedule& schedule : dot_schedules(*stages, threads)) {
-      variant.name = variant.schedule = schedule.to_string();
-      variants.push_back(variant);
+    for (const StageSchedule& schedule : dot_schedules(*stages, problem.threads)) {
+      Variant variant = stage_variant(kDots, schedule, flat);
+      variant.inputs = encodings.inputs;
+      variant.outputs = encodings.outputs;
+      variants.push_back(std::move(variant));
     }
   }
   return variants;
 }
 
-Result<Function> flattened_for(const Function& function, const Variant& variant) {
-  const std::optional<StageSchedule> schedule = parse_stage_schedule(variant.schedule);
-  const bool quantised = schedule && !schedule->intrinsic.empty() && !schedule->integers;
-  return quantised ? inline_calls(function) : flattened(function);
-}
-
-Result<std::vector<Variant>> kernel_variants(const Function& function, int threads) {
-  if (!computes_stages(function)) return all_variants(function, threads);
+Result<std::vector<Variant>> stage_variants(const Problem& problem) {
   std::vector<Variant> variants;
+  if (!problem.stages) return variants;
+  const Function& function = problem.flat;
   const bool alone = TRY(called_program(function)).has_value();
   const Result<tensor_program::Program> stages = emitted_stages(function);
   if (!stages.ok() && !alone) return stages.status();
   if (stages.ok()) {
-    std::vector<StageSchedule> schedules = stage_schedules(*stages, threads);
-    const std::vector<StageSchedule> dots = dot_schedules(*stages, threads);
-    schedules.insert(schedules.end(), dots.begin(), dots.end());
-    for (const StageSchedule& schedule : schedules)
-      variants.push_back(variant_of(schedule, function));
+    for (const StageSchedule& schedule : stage_schedules(*stages, problem.threads))
+      variants.push_back(stage_variant(kStages, schedule, function));
+    for (const StageSchedule& schedule : dot_schedules(*stages, problem.threads))
+      variants.push_back(stage_variant(kDots, schedule, function));
   }
   // With the schedule that it brings, or a plain one, which is the last that is worth trying.
-  if (alone) {
-    variants.push_back(Variant::plain(kProgram, function));
-    variants.back().schedule = kProgram;
-  }
+  if (alone) variants.push_back(plain_variant(kProgram, std::string(kProgram), "", function));
   return variants;
 }
 
@@ -214,46 +243,38 @@ Result<ScheduleSpace> kernel_schedules(const Function& function, int threads) {
   for (const StageSchedule& schedule : stage_schedules(*stages, threads))
     if (auto choice = choice_of(*decisions, schedule)) space.start.push_back(std::move(*choice));
   space.variant = [=](const ScheduleSpace::Choice& choice) {
-    return variant_of(decided_schedule(*decisions, choice), function);
+    return stage_variant(kStages, decided_schedule(*decisions, choice), function);
   };
   space.stated = [=](const std::string& text) -> std::optional<Variant> {
     const auto schedule = parse_stage_schedule(text.substr(0, text.find('(')));
     if (!schedule || !choice_of(*decisions, *schedule)) return std::nullopt;
-    return variant_of(*schedule, function);
+    return stage_variant(kStages, *schedule, function);
   };
   return space;
 }
 
-Result<std::vector<Variant>> integer_variants(const Function& function, int threads) {
+Result<std::vector<Variant>> integer_variants(const Problem& problem) {
   std::vector<Variant> variants;
-  const Result<IntegerProducts> integers = with_integer_products(function);
+  // Products of quantised tensors are of integers without rounding.
+  if (!is_kind(problem, KernelGroup::Kind::kMatmul) || !problem.group->constant_b ||
+      !multiplies_integers_faster() || has_integer_product(problem.quantised))
+    return variants;
+  const Result<IntegerProducts> integers = with_integer_products(problem.flat);
   if (!integers.ok()) return variants;
   const tensor_program::Program stages = TRY(emitted_stages(integers->function));
-  for (StageSchedule schedule : dot_schedules(stages, threads)) {
-    schedule.integers = true;
-    variants.push_back(variant_of(schedule, function));
-    variants.back().spreads_nan = true;
-    variants.back().work = {.unit = "int16", .constants = 0.5};
+  for (const StageSchedule& schedule : dot_schedules(stages, problem.threads)) {
+    variants.push_back(stage_variant(kIntegers, schedule, problem.flat));
     variants.back().rounding.fixed_point = integers->rounding;
   }
   return variants;
 }
 
-Result<std::vector<Variant>> lowered_kernel_variants(const Function& function, int threads,
-                                                     bool integers) {
-  if (computes_stages(function)) return std::vector<Variant>();
-  const KernelGroup group = TRY(analyse_group(function));
-  if (group.kind != KernelGroup::Kind::kMatmul) return std::vector<Variant>();
-  const MatmulProblem problem =
-      matmul_problem(TRY(analyse_group(collapsed_for(function, Variant::plain("", function)))));
-  if (!problem.constant_b) return std::vector<Variant>();
-  constexpr int64_t kFewRows = 8;  // of which weights take longer to read than to multiply
+Result<std::vector<Variant>> variants_over_symbols(const Problem& problem) {
   std::vector<Variant> variants;
-  if (problem.shape.m < kFewRows && problem.shape.has_heavy_b())
-    variants = matmul_variants(function, problem, threads, true);
-  if (!integers) return variants;
-  std::vector<Variant> more = TRY(integer_variants(function, threads));
-  std::move(more.begin(), more.end(), std::back_inserter(variants));
+  for (const SymbolicVariant& found : symbolic_variants(problem.flat, problem.threads)) {
+    variants.push_back(plain_variant(kSymbolic, found.name, found.name, problem.flat));
+    variants.back().weights = found.weights;
+  }
   return variants;
 }
 

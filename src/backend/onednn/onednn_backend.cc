@@ -130,6 +130,33 @@ void add_variants(std::vector<Implementation> planned, const char* plan,
   }
 }
 
+std::vector<KernelRow> rows() {
+  constexpr char kChosen[] = "implementation, layouts";
+  std::vector<KernelRow> rows;
+  std::vector<std::string_view> lowered;
+  for (const Family& family : families()) {
+    rows.push_back({.name = std::string(family.operators[0]),
+                    .computes = fmt::format("{}", fmt::join(family.operators, ", ")),
+                    .tile = kChosen});
+    if (family.lowering != Lowering::kNone)
+      lowered.insert(lowered.end(), family.operators.begin(), family.operators.end());
+  }
+  rows.push_back({.name = "element-wise", .computes = "chains of element-wise operators"});
+  rows.push_back({.name = "winograd",
+                  .computes = "nn.conv2d of 3x3",
+                  .tile = kChosen,
+                  .rounding = rounding::kWinograd4,
+                  .work = Work::of_winograd(4),
+                  .spreads_nan = true});
+  rows.push_back({.name = "bfloat16",
+                  .computes = fmt::format("{}", fmt::join(lowered, ", ")),
+                  .isa = "AVX-512 BF16",
+                  .tile = "which tensors are bfloat16",
+                  .rounding = rounding::kBFloat16,
+                  .work = {.unit = "bfloat16", .constants = 0.5}});
+  return rows;
+}
+
 class OneDnnBackend : public Backend {
  public:
   OneDnnBackend()
@@ -140,7 +167,7 @@ class OneDnnBackend : public Backend {
               .compiles_fast = true,
               .lowers = has_isa(dnnl::cpu_isa::avx512_core_bf16),
               .loses_nan = losing_nan_in_onednn(),
-              .spreads_nan = "Winograd"};
+              .kernels = rows()};
         }) {}
   Status available() const override {
     return guarded("engine", []() -> Status { return engine(), Status(); });

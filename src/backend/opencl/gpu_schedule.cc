@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <unordered_set>
+
+#include "tensor_program/pattern_kind.h"
+#include "tensor_program/term_walk.h"
 
 namespace collage::opencl {
 
@@ -19,38 +21,18 @@ namespace {
 
 constexpr int kLanesOfParts = 16;
 
-/// Whether the term holds the variable.
-bool depends_on(const tp::Term& term, const std::string& name,
-                std::unordered_set<const tp::TermNode*>& seen) {
-  if (!seen.insert(term.get()).second) return false;
-  if (term->op == tp::TermOp::kVar) return term->name == name;
-  return std::any_of(term->args.begin(), term->args.end(),
-                     [&](const tp::Term& arg) { return depends_on(arg, name, seen); });
-}
-bool depends_on(const tp::Term& term, const std::string& name) {
-  std::unordered_set<const tp::TermNode*> seen;
-  return depends_on(term, name, seen);
-}
-
-void collect_loads(const tp::Term& term, std::unordered_set<const tp::TermNode*>& seen,
-                   std::vector<tp::Term>& loads) {
-  if (!seen.insert(term.get()).second) return;
-  if (term->op == tp::TermOp::kLoad) loads.push_back(term);
-  for (const tp::Term& arg : term->args) collect_loads(arg, seen, loads);
-}
-
 /// Whether the term grows by one with the variable.
 bool steps_with(const tp::Term& term, const std::string& name) {
-  if (term->op == tp::TermOp::kVar) return term->name == name;
+  if (tp::is_variable(term, name)) return true;
   if (term->op != tp::TermOp::kAdd && term->op != tp::TermOp::kSubtract) return false;
   const tp::Term &a = term->args[0], &b = term->args[1];
-  if (!depends_on(b, name)) return steps_with(a, name);
-  return term->op == tp::TermOp::kAdd && !depends_on(a, name) && steps_with(b, name);
+  if (!tp::depends_on(b, name)) return steps_with(a, name);
+  return term->op == tp::TermOp::kAdd && !tp::depends_on(a, name) && steps_with(b, name);
 }
 
 bool is_by_constant(const tp::Term& term, tp::TermOp op, const std::string& name, int64_t number) {
-  return term->op == op && term->args[0]->op == tp::TermOp::kVar && term->args[0]->name == name &&
-         term->args[1]->op == tp::TermOp::kConstant && term->args[1]->integer == number;
+  return term->op == op && tp::is_variable(term->args[0], name) &&
+         tp::known_integer(term->args[1]) == number;
 }
 
 /// Whether a tile's lanes are one column of a matrix that is packed in columns: indices n / lanes
@@ -60,7 +42,8 @@ bool is_in_one_column(const tp::Term& load, const std::string& name, int lanes) 
     const tp::Term& index = load->args[d];
     const bool last = d + 1 == load->args.size();
     if (last ? !is_by_constant(index, tp::TermOp::kModulo, name, lanes)
-             : depends_on(index, name) && !is_by_constant(index, tp::TermOp::kDivide, name, lanes))
+             : tp::depends_on(index, name) &&
+                   !is_by_constant(index, tp::TermOp::kDivide, name, lanes))
       return false;
   }
   return true;
@@ -69,13 +52,11 @@ bool is_in_one_column(const tp::Term& load, const std::string& name, int lanes) 
 /// Whether everything that the term reads lies side by side for the lanes of a tile along an axis,
 /// or is the same for all of them.
 bool reads_side_by_side(const tp::Term& term, const std::string& name, int lanes) {
-  std::unordered_set<const tp::TermNode*> seen;
-  std::vector<tp::Term> loads;
-  collect_loads(term, seen, loads);
+  const std::vector<tp::Term> loads = tp::distinct_loads(term);
   return std::all_of(loads.begin(), loads.end(), [&](const tp::Term& load) {
     if (is_in_one_column(load, name, lanes)) return true;
     for (size_t d = 0; d < load->args.size(); ++d)
-      if (depends_on(load->args[d], name) &&
+      if (tp::depends_on(load->args[d], name) &&
           (d + 1 != load->args.size() || !steps_with(load->args[d], name)))
         return false;
     return true;
@@ -86,16 +67,17 @@ bool reads_side_by_side(const tp::Term& term, const std::string& name, int lanes
 /// along which it reads what it multiplies by lanes only once, or else something only once. 0:
 /// none.
 size_t axis_of_rows(const tp::Stage& stage) {
-  std::unordered_set<const tp::TermNode*> seen;
   std::vector<tp::Term> loads;
-  for (const tp::Update& update : stage.updates) collect_loads(update.value, seen, loads);
+  for (const tp::Update& update : stage.updates)
+    for (const tp::Term& load : tp::distinct_loads(update.value)) loads.push_back(load);
   const std::string& lanes = stage.axes.back().name;
   const auto find = [&](bool by_lanes) -> size_t {
     for (size_t place = 1; place < stage.axes.size(); ++place) {
       const tp::Axis& axis = stage.axes[stage.axes.size() - 1 - place];
       if (axis.extent == 1) continue;
       for (const tp::Term& load : loads)
-        if (!depends_on(load, axis.name) && (!by_lanes || depends_on(load, lanes))) return place;
+        if (!tp::depends_on(load, axis.name) && (!by_lanes || tp::depends_on(load, lanes)))
+          return place;
     }
     return 0;
   };
@@ -104,13 +86,9 @@ size_t axis_of_rows(const tp::Stage& stage) {
 }
 
 bool adds_up_at_own_indices(const tp::Stage& stage) {
-  if (stage.updates.size() != 1 || stage.value.defined() ||
-      stage.updates[0].combine == tp::Combine::kSet)
-    return false;
-  const auto& at = stage.updates[0].at;
-  for (size_t d = 0; d < at.size(); ++d)
-    if (!tp::same(at[d], tp::var(stage.axes[d].name))) return false;
-  return true;
+  return stage.updates.size() == 1 && !stage.value.defined() &&
+         stage.updates[0].combine != tp::Combine::kSet &&
+         tp::writes_own_elements(stage, stage.updates[0]);
 }
 
 int power_of_two_within(int wanted, int64_t most) {
@@ -198,13 +176,10 @@ class Scheduler {
       reader = &stage;
     }
     if (reader == nullptr) return nullptr;
-    std::unordered_set<const tp::TermNode*> seen;
-    std::vector<tp::Term> loads;
-    collect_loads(reader->value, seen, loads);
-    for (const tp::Term& load : loads) {
+    for (const tp::Term& load : tp::distinct_loads(reader->value)) {
       if (load->name != sum.name) continue;
       for (size_t d = 0; d < load->args.size(); ++d)
-        if (!tp::same(load->args[d], tp::var(reader->axes[d].name)) &&
+        if (!tp::is_variable(load->args[d], reader->axes[d].name) &&
             !(reader->axes[d].extent == 1 && tp::same(load->args[d], tp::Term(0))))
           return nullptr;
     }

@@ -56,6 +56,23 @@ std::vector<std::string> library_variants(const gemm::Product& product) {
   return {kLibrary};
 }
 
+/// A row for each tile.
+std::vector<KernelRow> rows() {
+  std::vector<KernelRow> rows;
+  for (const bool on_cpu : {true, false})
+    for (const Tile& tile : sum_tiles(on_cpu))
+      rows.push_back({.name = tile.to_string(),
+                      .computes = "products, convolutions, attention",
+                      .isa = on_cpu ? "processors" : "graphics processors"});
+  for (const Tile& tile : plain_tiles())
+    rows.push_back({.name = tile.to_string(), .computes = "everything else"});
+  // A NaN of one row has been seen in others of its tile.
+  rows.push_back({.name = "any tile", .computes = "attention", .spreads_nan = true});
+  for (const char* name : {kLibrary, kRepacked})
+    rows.push_back({.name = name, .computes = "matrix products, by CLBlast"});
+  return rows;
+}
+
 /// Loads the drivers.
 BackendTraits traits_of_devices() {
   BackendTraits traits{
@@ -64,8 +81,7 @@ BackendTraits traits_of_devices() {
       .priority = 40,
       .by_default = false,
       .devices = {},
-      // A NaN of one row has been seen in others of its tile.
-      .spreads_nan = "attention"};
+      .kernels = rows()};
   for (const DeviceInfo& device : known_devices()) {
     traits.version += fmt::format("+{} {}", device.name, device.driver);
     traits.by_default |= !device.is_cpu;

@@ -96,7 +96,13 @@ class OpenVinoBackend : public Backend {
               .brings_own_threads = true,
               .lowers = openvino::has_bf16(),
               .loses_nan = losing_nan_in_onednn(),
-              .spreads_nan = "LRN"};
+              .kernels = {{.name = "float32", .computes = "whole sub-graphs"},
+                          {.name = "nn.lrn", .computes = "… that hold nn.lrn", .spreads_nan = true},
+                          {.name = "bf16",
+                           .computes = "… with products",
+                           .isa = "AVX-512 BF16",
+                           .rounding = rounding::kBFloat16,
+                           .work = {.unit = "bfloat16", .constants = 0.5}}}};
         }) {}
   Status available() const override {
     TRY(openvino::shared_core());

@@ -15,7 +15,10 @@ class ReferenceBackend : public Backend {
   ReferenceBackend()
       : Backend("reference", [] {
           return BackendTraits{
-              .version = source_fingerprint("reference"), .priority = 1000, .is_host = true};
+              .version = source_fingerprint("reference"),
+              .priority = 1000,
+              .is_host = true,
+              .kernels = {{.name = "reference", .computes = "every operator, by the interpreter"}}};
         }) {}
 
   PartitionRulePtr partition_rule(const Target&) const override {

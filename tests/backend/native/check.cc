@@ -122,10 +122,18 @@ void check_variant(const Function& function, const Variant& variant, const Check
                          {.mean = 0, .largest = options.tolerance, .element = 0});
 }
 
-Variant scheduled(const std::string& schedule, const Function& function) {
+Variant scheduled(const std::string& schedule, const Function& function, std::string_view row) {
   Variant variant = Variant::plain(schedule, function);
-  variant.schedule = schedule;
+  variant.schedule = schedule_of(row, schedule);
   return variant;
+}
+
+std::vector<Variant> variants_of(const Function& function, std::string_view row) {
+  const Problem problem = problem_of(function, 2).value();
+  for (const KernelKind& kind : kernel_table())
+    if (kind.row.name == row) return kind.variants(problem).value();
+  ADD_FAILURE() << "no row " << row;
+  return {};
 }
 
 void check_with_inputs(const Function& function, const std::vector<Tensor>& inputs,

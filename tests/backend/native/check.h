@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/native/kernel_variants.h"
 #include "backend/variant.h"
 #include "ir/expr.h"
 
@@ -27,8 +28,12 @@ struct CheckOptions {
 /// Inputs are seeded random values in (-2, 2), or small integers.
 void check_function(const Function& function, const CheckOptions& options = {});
 
-/// The variant of that schedule, which is its name too.
-Variant scheduled(const std::string& schedule, const Function& function);
+/// The variant of that name, which is its schedule in the row too: of kStages if no other is said.
+Variant scheduled(const std::string& schedule, const Function& function,
+                  std::string_view row = kStages);
+
+/// Those that a row of the kernel table has of the function.
+std::vector<Variant> variants_of(const Function& function, std::string_view row);
 
 /// Of one variant alone, whether or not native offers it.
 void check_variant(const Function& function, const Variant& variant,

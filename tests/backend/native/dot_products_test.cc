@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "backend/native/called_program.h"
-#include "backend/native/kernel_builder.h"
+#include "backend/native/program_kernels.h"
 #include "backend/native/stages/stage_schedule.h"
 #include "base/files.h"
 #include "check.h"
@@ -173,7 +173,8 @@ TEST(DotProducts, NoneOfWhatDoesNotFit) {
 /// Whether the code of the function for a processor has the instruction.
 bool has(const std::string& instruction, const Function& f, const std::string& schedule,
          const std::string& target) {
-  const BuiltKernel built = build_kernel(f, scheduled(schedule, f), 1).value();
+  KernelDump none;
+  const BuiltKernel built = stage_kernel({f, Variant::plain("", f), schedule, 1, none}).value();
   std::vector<Halide::Argument> inputs;
   for (const Binding& binding : built.bindings) inputs.push_back(binding.buffer.param());
   const std::string file =

@@ -20,11 +20,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::vector<std::string> kSchedules = {"stages integers dot_int16x2 steps 1",
-                                             "rows 4 integers dot_int16x2 steps 1"};
+const std::vector<std::string> kSchedules = {"stages dot_int16x2 steps 1",
+                                             "rows 4 dot_int16x2 steps 1"};
 
 Variant variant_of(const Function& f, const std::string& schedule) {
-  Variant variant = scheduled(schedule, f);
+  Variant variant = scheduled(schedule, f, kIntegers);
   variant.weights.clear();
   variant.rounding.fixed_point = 0x1p-11;
   return variant;

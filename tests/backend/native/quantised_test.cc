@@ -224,7 +224,7 @@ TEST(Quantised, ProductsOfBytes) {
 TEST(Quantised, ProductsOfBytesByAnInstruction) {
   const auto names = [](const Function& f) {
     std::vector<std::string> found;
-    for (const Variant& variant : dot_variants(f, 2)) found.push_back(variant.name);
+    for (const Variant& variant : variants_of(f, kDots)) found.push_back(variant.name);
     return found;
   };
   const bool any = !machine_intrinsics().empty();
@@ -240,7 +240,7 @@ TEST(Quantised, ProductsOfBytesByAnInstruction) {
       for (const Function& f :
            {function({row}, dense), function({row}, bytes(call("nn.relu", {dense}), 0.05f))}) {
         EXPECT_THAT(names(f), Contains(HasSubstr("dot_")));
-        for (const Variant& variant : dot_variants(f, 2))
+        for (const Variant& variant : variants_of(f, kDots))
           check_variant(f, variant, {.tolerance = 0.012});
       }
     }
@@ -257,7 +257,7 @@ TEST(Quantised, HeavyWeightsOfBytesAreReadAhead) {
                          make_scalar(int32_t{117}), scales(columns), zeros(columns)},
                         {{"weight_bits", int64_t{7}}});
     std::string names;
-    for (const Variant& variant : dot_variants(function({x}, y), 2)) {
+    for (const Variant& variant : variants_of(function({x}, y), kDots)) {
       names += variant.name + "; ";
       if (variant.name.ends_with(" ahead"))
         check_variant(function({x}, y), variant, {.tolerance = 1e-5});
@@ -279,7 +279,8 @@ TEST(Quantised, AnAddedTensorOfBytes) {
   const Expr sum = call("add", {real(bytes(y, 0.05f, 120), 0.05f, 120), real(r, 0.03f, 5)});
   const Function f = function({x, r}, bytes(sum, 0.06f, 7));
   check_function(f, {.tolerance = 0.012, .every_width = true});
-  for (const Variant& variant : dot_variants(f, 2)) check_variant(f, variant, {.tolerance = 0.012});
+  for (const Variant& variant : variants_of(f, kDots))
+    check_variant(f, variant, {.tolerance = 0.012});
 }
 
 TEST(Quantised, ConvolutionsByAnInstruction) {
@@ -303,7 +304,7 @@ TEST(Quantised, ConvolutionsByAnInstruction) {
     const Expr biased = call("nn.bias_add", {y, weights({form.out})});
     for (const Function& f :
          {function({x}, y), function({x}, bytes(call("nn.relu", {biased}), 0.05f))}) {
-      const std::vector<Variant> variants = dot_variants(f, 2);
+      const std::vector<Variant> variants = variants_of(f, kDots);
       ASSERT_FALSE(variants.empty());
       EXPECT_EQ(variants.front().outputs[0].layout, Layout::channels_last(4));
       for (const Variant& variant : variants) check_variant(f, variant, {.tolerance = 0.012});
@@ -319,8 +320,8 @@ TEST(Quantised, ConvolutionsByAnInstruction) {
                                   scales(out), zeros(out)},
                                  {{"groups", groups}}));
   };
-  EXPECT_TRUE(dot_variants(conv(x, byte_weights({32, 1, 3, 3}), 32), 2).empty());
-  EXPECT_TRUE(dot_variants(conv(grey, byte_weights({16, 1, 4, 4}), 1), 2).empty());
+  EXPECT_TRUE(variants_of(conv(x, byte_weights({32, 1, 3, 3}), 32), kDots).empty());
+  EXPECT_TRUE(variants_of(conv(grey, byte_weights({16, 1, 4, 4}), 1), kDots).empty());
 }
 
 TEST(Quantised, DepthwiseConvolutionsWithChannelsLast) {

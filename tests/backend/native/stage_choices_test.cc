@@ -19,7 +19,7 @@ TEST(StageChoices, OneTextOfEach) {
   for (const char* text :
        {"stages", "rows 16", "stages packed", "rows 4 packed vectors 2 lines 4 tasks 0 steps 8",
         "stages tile 6x2", "stages steps 0 tile 0x3 scalar keep 1", "rows 1 tasks 32",
-        "stages dot_uint8x4 tasks 1 steps 1 ahead", "rows 4 integers dot_int16x2 steps 1"}) {
+        "stages dot_uint8x4 tasks 1 steps 1 ahead", "rows 4 dot_int16x2 steps 1"}) {
     const auto schedule = parse_stage_schedule(text);
     ASSERT_TRUE(schedule) << text;
     EXPECT_EQ(schedule->to_string(), text);

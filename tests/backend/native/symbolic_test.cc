@@ -28,7 +28,7 @@ void check_lengths(const std::function<Function(int64_t)>& function_of, int64_t 
     SCOPED_TRACE(length);
     const Function function = function_of(length);
     const Target target{"native", {{"symbolic", "only"}}, {}};
-    const std::vector<Variant> variants = symbolic_variants(function, 2);
+    const std::vector<Variant> variants = variants_of(function, kSymbolic);
     ASSERT_FALSE(variants.empty());
     for (const Variant& variant : variants) {
       auto kernel =
@@ -135,7 +135,7 @@ TEST(Symbolic, RowsAreMerged) {
     const auto program = program_over_symbols(function, kSymbolic, 2);
     EXPECT_TRUE(program.ok()) << program.status().to_string();
     std::vector<int64_t> values;
-    for (const auto& symbol : program->symbols) values.push_back(symbol.value);
+    for (const auto& symbol : program->program.symbols) values.push_back(symbol.value);
     return values;
   };
   using Values = std::vector<int64_t>;
@@ -176,7 +176,7 @@ TEST(Symbolic, StandsBesideTheOthersOrAlone) {
 TEST(Symbolic, RefusalsSayWhy) {
   const auto refusal = [](const Function& function) {
     const auto program = program_over_symbols(function, kSymbolic, 2);
-    return program.ok() ? program->to_string() : program.status().to_string();
+    return program.ok() ? program->program.to_string() : program.status().to_string();
   };
   const Expr x = var("x", {6, 40});
   EXPECT_THAT(refusal(function({x}, call("transpose", {x}, {{"axes", Ints{1, 0}}}))),
@@ -231,7 +231,7 @@ TEST(Symbolic, TilesOfMoreRowsAreRefused) {
 TEST(Symbolic, SavedAndLoaded) {
   const Expr x = var("x", {5, 33});
   const Function rows = function({x}, call("nn.softmax", {x}, {{"axis", int64_t{-1}}}));
-  auto kernel = make_native_backend()->compile(rows, scheduled("symbolic", rows),
+  auto kernel = make_native_backend()->compile(rows, scheduled("symbolic", rows, kSymbolic),
                                                Target{"native", {}, {}}, CompileOptions{2, ""});
   ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
   auto saved = (*kernel)->save();

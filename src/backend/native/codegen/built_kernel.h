@@ -27,4 +27,21 @@ struct BuiltKernel {
   std::map<int, int64_t> indexed = {};
 };
 
+/// A scheduled program, and how it is translated.
+struct ScheduledProgram {
+  tensor_program::Program program;
+  std::string key = {};      ///< BuiltKernel::key; empty: the program's own
+  bool whole = false;        ///< as Translator's
+  bool checked = false;      ///< as BuiltKernel's
+  bool reads_ahead = false;  ///< large constants (weights_ahead.h)
+};
+
+/// May throw Halide's exceptions, as what follows.
+BuiltKernel translated(const ScheduledProgram& scheduled);
+
+/// Makes `outputs` the kernel's pipeline: applies the translator's schedule, takes its arguments
+/// and has Halide's own lowering followed by that of weights that are read ahead, of pairs of
+/// products, of reductions within vectors, and of limits.
+void finish(BuiltKernel& built, Translator& translator, const std::vector<Halide::Func>& outputs);
+
 }  // namespace collage::native

@@ -32,19 +32,34 @@ std::string prefetching_into_caches(std::string assembly) {
   return assembly;
 }
 
-/// Where writing to a file fails, LLVM ends the process: it is given files in memory alone.
-Status compile_object(const CodePlatform& platform, BuiltPipeline built, const MemoryFile& object) {
+Halide::Target target_of(const CodePlatform& platform, const BuiltPipeline& built) {
   Halide::Target target = platform.target.with_feature(Halide::Target::NoRuntime)
                               .with_feature(Halide::Target::NoBoundsQuery);
   if (!built.checked) target.set_feature(Halide::Target::NoAsserts);
   if (built.strict) target.set_feature(Halide::Target::StrictFloat);
+  return target;
+}
+
+/// Where writing to a file fails, LLVM ends the process: it is given files in memory alone.
+Result<std::string> text_of(const CodePlatform& platform, BuiltPipeline built, PipelineText form) {
+  const Halide::Target target = target_of(platform, built);
+  const MemoryFile file = TRY(kernel_file());
+  if (form == PipelineText::kHalide) {
+    built.pipeline.compile_to_lowered_stmt(file.path(), built.inputs, Halide::Text, target);
+    return file.content();
+  }
+  built.pipeline.compile_to_assembly(file.path(), built.inputs, kSymbol, target);
+  std::string text = TRY(file.content());
+  return built.prefetches ? prefetching_into_caches(std::move(text)) : text;
+}
+
+Status compile_object(const CodePlatform& platform, BuiltPipeline built, const MemoryFile& object) {
   if (!built.prefetches) {
-    built.pipeline.compile_to_object(object.path(), built.inputs, kSymbol, target);
+    built.pipeline.compile_to_object(object.path(), built.inputs, kSymbol,
+                                     target_of(platform, built));
     return {};
   }
-  const MemoryFile assembly = TRY(kernel_file());
-  built.pipeline.compile_to_assembly(assembly.path(), built.inputs, kSymbol, target);
-  const std::string text = prefetching_into_caches(TRY(assembly.content()));
+  const std::string text = TRY(text_of(platform, std::move(built), PipelineText::kAssembly));
   return assemble(TRY(MemoryFile::of("collage-kernel", text)), object);
 }
 
@@ -84,6 +99,10 @@ Loaded& loaded() {
 }  // namespace
 
 int64_t compiled_kernels() { return compiled; }
+
+Result<std::string> text_of(const BuiltPipeline& built, PipelineText form) {
+  return guarded("native", [&] { return text_of(CodePlatform(), built, form); });
+}
 
 Halide::Target kernel_target() {
   static const Halide::Target target = Halide::get_host_target();

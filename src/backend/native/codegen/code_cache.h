@@ -34,6 +34,10 @@ struct CodePlatform {
   const std::vector<Hook>& hooks = runtime_hooks();
 };
 
+enum class PipelineText { kHalide, kAssembly };  ///< lowered loops; what the object is made of
+/// For people, compiled for `kernel_target`.
+Result<std::string> text_of(const BuiltPipeline& built, PipelineText form);
+
 /// How many kernels this process has compiled: neither was their code in memory nor on disk.
 int64_t compiled_kernels();
 

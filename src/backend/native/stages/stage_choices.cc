@@ -73,11 +73,10 @@ std::optional<int64_t> number_of(std::string_view text) {
 
 /// The field of that name that is either said or not; null where it is none.
 bool* flag_of(StageSchedule& schedule, std::string_view name) {
-  return name == "packed"     ? &schedule.packed
-         : name == "integers" ? &schedule.integers
-         : name == "ahead"    ? &schedule.ahead
-         : name == "scalar"   ? &schedule.scalar
-                              : nullptr;
+  return name == "packed"   ? &schedule.packed
+         : name == "ahead"  ? &schedule.ahead
+         : name == "scalar" ? &schedule.scalar
+                            : nullptr;
 }
 
 /// Sets the field of that name, or says that there is none. Fields that may have no value have -1
@@ -113,7 +112,6 @@ std::string StageSchedule::to_string() const {
   const StageSchedule usual;
   std::string text = rows > 0 ? fmt::format("rows {}", rows) : "stages";
   if (packed) text += " packed";
-  if (integers) text += " integers";
   if (!intrinsic.empty()) text += " " + intrinsic;
   if (vectors != usual.vectors) text += fmt::format(" vectors {}", vectors);
   if (lines != usual.lines) text += fmt::format(" lines {}", lines);

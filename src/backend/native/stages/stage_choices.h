@@ -9,7 +9,6 @@
 //   tasks 4      for each thread; 0: the loops of a stage are not divided among threads
 //   steps 8      of a sum are written out one after the other; 0: all of a few
 //   tile 6x2     sums are computed in tiles of so many rows and vectors
-//   integers     products of real numbers are of 16-bit integers (integer_products.h)
 //   dot_int16x2  products by this intrinsic (tensor_program/intrinsic.h), from copies
 //   ahead        constants that stay in no cache are read ahead (weights_ahead.h)
 //   scalar       sums are computed column by column, not in vectors of columns
@@ -32,7 +31,7 @@ namespace collage::native {
 
 struct StageSchedule {
   int64_t rows = 0;  ///< of the result, in a task; 0: stage by stage
-  bool packed = false, integers = false, ahead = false;
+  bool packed = false, ahead = false;
   std::string intrinsic = {};  ///< empty: none
   int64_t vectors = 1, lines = 1, steps = 4;
   std::optional<int64_t> tasks = {};

@@ -373,9 +373,8 @@ class Scheduler {
 
 }  // namespace
 
-Result<tp::Program> with_schedule(const tp::Program& program, const StageSchedule& schedule,
-                                  int threads) {
-  return Scheduler(plan_stages(program, schedule.keep), schedule, threads).run();
+Result<tp::Program> with_schedule(StagePlan plan, const StageSchedule& schedule, int threads) {
+  return Scheduler(std::move(plan), schedule, threads).run();
 }
 
 }  // namespace collage::native

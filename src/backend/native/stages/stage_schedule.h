@@ -10,8 +10,8 @@
 
 namespace collage::native {
 
-/// The program with its stages so planned (stage_plan.h) and scheduled.
-Result<tensor_program::Program> with_schedule(const tensor_program::Program& program,
-                                              const StageSchedule& schedule, int threads);
+/// The program of the plan, which keeps what the schedule says, with that schedule.
+Result<tensor_program::Program> with_schedule(StagePlan plan, const StageSchedule& schedule,
+                                              int threads);
 
 }  // namespace collage::native

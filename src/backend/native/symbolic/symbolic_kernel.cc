@@ -1,10 +1,8 @@
 #include "backend/native/symbolic/symbolic_kernel.h"
 
 #include "backend/native/called_program.h"
-#include "backend/native/integers/real_limits.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/stages/collapse.h"
-#include "backend/native/stages/horizontal_reductions.h"
 #include "backend/native/symbolic/symbolic_product.h"
 #include "backend/native/symbolic/symbolic_schedule.h"
 #include "backend/native/templates/merged_rows.h"
@@ -17,6 +15,8 @@ namespace collage::native {
 namespace tp = tensor_program;
 
 namespace {
+
+constexpr char kRows[] = "symbolic";
 
 /// The function over symbols, without a schedule.
 struct General {
@@ -49,11 +49,11 @@ std::vector<ProductTile> tiles_of(const General& general) {
 }
 
 std::string name_of(const ProductTile& tile) {
-  return fmt::format("{} {}", kSymbolic, tile.to_string());
+  return fmt::format("{} {}", kRows, tile.to_string());
 }
 
 Result<tp::Program> scheduled(General& general, std::string_view variant, int threads) {
-  if (!general.product && variant == kSymbolic)
+  if (!general.product && variant == kRows)
     return scheduled_over_symbols(std::move(general.program), threads).with_context("native");
   if (general.product)
     for (const ProductTile& tile : tiles_of(general))
@@ -63,70 +63,29 @@ Result<tp::Program> scheduled(General& general, std::string_view variant, int th
   return internal_error("native: no schedule '{}'", variant);
 }
 
-/// What its code follows from, whatever the shapes that its symbols stand for.
-struct Compiled {
-  std::string key;
-  tp::Program program;
-};
-
-Result<Compiled> compiled_program(const Function& flat, std::string_view variant, int threads) {
-  General general = TRY(general_program(flat));
-  const tp::Program program = TRY(scheduled(general, variant, threads));
-  tp::ProgramKey key;
-  key.add(program);
-  return Compiled{key.text(), TRY(tp::with_values(program, general.values))};
-}
-
 }  // namespace
 
-std::vector<Variant> symbolic_variants(const Function& flat, int threads) {
+std::vector<SymbolicVariant> symbolic_variants(const Function& flat, int threads) {
   const Result<General> general = general_program(flat);
   if (!general.ok()) return {};
-  std::vector<Variant> variants;
+  std::vector<SymbolicVariant> variants;
   if (general->product) {
     const MatmulProblem problem{{{}, 1, general->product->columns, general->product->terms}};
-    for (const ProductTile& tile : tiles_of(*general)) {
-      variants.push_back(Variant::plain(name_of(tile), flat));
-      variants.back().schedule = variants.back().name;
-      variants.back().weights = weight_form(problem, false);
-    }
+    for (const ProductTile& tile : tiles_of(*general))
+      variants.push_back({name_of(tile), weight_form(problem, false)});
   } else if (scheduled_over_symbols(general->program, threads).ok()) {
-    variants.push_back(Variant::plain(std::string(kSymbolic), flat));
-    variants.back().schedule = kSymbolic;
+    variants.push_back({kRows, kPlainWeights});
   }
   return variants;
 }
 
-Result<tp::Program> program_over_symbols(const Function& flat, std::string_view variant,
+Result<OverSymbols> program_over_symbols(const Function& flat, std::string_view variant,
                                          int threads) {
-  return TRY(compiled_program(flat, variant, threads)).program;
-}
-
-Result<BuiltKernel> build_symbolic(const Function& flat, std::string_view variant, int threads) {
-  const Compiled compiled = TRY(compiled_program(flat, variant, threads));
-  Translator translator(compiled.program);
-  const std::string name = compiled.program.results()[0];
-  const tp::Stage& result = *compiled.program.find_stage(name);
-  Halide::Func func = translator.func(name);
-  translator.apply_schedule();
-  BuiltKernel built;
-  built.key = compiled.key;
-  built.bindings = std::move(translator.bindings());
-  built.symbols = translator.symbols();
-  for (const tp::Symbol& symbol : compiled.program.symbols)
-    built.symbol_values.push_back(static_cast<int32_t>(symbol.value));
-  std::vector<HExpr> extents;
-  std::vector<int64_t>& numbers = built.result_extents.emplace_back();
-  for (size_t d = result.axes.size(); d-- > 0;) {
-    extents.push_back(translator.extent(result.axes[d].size, result.axes[d].extent));
-    numbers.push_back(result.axes[d].extent);
-  }
-  fix_dense(func.output_buffer(), extents);
-  built.result_types.push_back(func.types()[0]);
-  built.pipeline = Halide::Pipeline(func);
-  reduce_horizontally(built.pipeline);
-  lower_limits(built.pipeline);
-  return built;
+  General general = TRY(general_program(flat));
+  const tp::Program program = TRY(scheduled(general, variant, threads));
+  tp::ProgramKey key;
+  key.add(program);
+  return OverSymbols{key.text(), TRY(tp::with_values(program, general.values))};
 }
 
 }  // namespace collage::native
