@@ -120,37 +120,6 @@ TEST(Quanta, OneOffIsAllowedOfFewElementsAlone) {
   EXPECT_FALSE(with_change(10, 1));
 }
 
-// A kernel may multiply the real numbers that bytes stand for: where their sum cancels, roundings
-// of the products are large beside it.
-TEST(Quanta, ProductsErrByWhatThoseOfRealNumbersDo) {
-  constexpr int64_t kRows = 16, kColumns = 12, kTerms = 40;
-  constexpr float kScale = 0.013f, kWeightScale = 0.0071f;
-  const Expr x = parameter({kRows, kTerms}, DType::kUInt8);
-  const auto zero_point = [](int32_t value) { return make_constant(Tensor::scalar(value)); };
-  for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const Tensor weights =
-        synthetic_constant(TensorType{{kColumns, kTerms}, DType::kInt8}, seed).value();
-    RoundingErrors errors = testing::on_trial_data(make_function(
-        {x}, rounded_call("qnn.dense", {x, make_constant(weights), number(kScale), zero_point(128),
-                                        number(kWeightScale), zero_point(0)})));
-    const auto* data = errors.inputs()[0].data<uint8_t>();
-    Tensor sums = errors.expected()[0].clone();
-    for (int64_t i = 0; i < kRows; ++i)
-      for (int64_t j = 0; j < kColumns; ++j) {
-        float sum = 0;
-        for (int64_t k = 0; k < kTerms; ++k)
-          sum += static_cast<float>(data[i * kTerms + k] - 128) *
-                 (static_cast<float>(weights.data<int8_t>()[j * kTerms + k]) *
-                  (kScale * kWeightScale));
-        sums.data<float>()[i * kColumns + j] = sum;
-      }
-    const Difference difference = errors.compare(0, sums, {}).value();
-    EXPECT_TRUE(difference.within) << seed << ": " << difference.reason;
-    sums.data<float>()[seed] += 1e-3f * static_cast<float>(rms(errors.expected()[0]));
-    EXPECT_FALSE(errors.compare(0, sums, {}).value().within) << seed;
-  }
-}
-
 // The scale of one tensor is twice the other's, so half of the sums are in the middle of two
 // integers, of which rounding chooses one.
 TEST(Quanta, OfMiddlesAreEitherNeighbour) {

@@ -18,10 +18,11 @@ std::vector<std::string> spreading_nan(const Backend& backend) {
   return names;
 }
 
-std::string_view allowed_by(RoundingLimit limit) {
-  return limit == RoundingLimit::kStrict    ? "always"
-         : limit == RoundingLimit::kDefault ? "not strict"
-                                            : "max-error";
+// What has to be said for a compilation to use such kernels.
+std::string_view allowed_by(const KernelRow& row) {
+  const RoundingLimit limit = row.rounding.limit();
+  if (limit == RoundingLimit::kAny) return "max-error";
+  return limit == RoundingLimit::kDefault || row.spreads_nan ? "not strict" : "always";
 }
 
 // What a kernel multiplies, and how often for each multiplication of its operators.
@@ -34,8 +35,8 @@ std::string text_of(const Work& work) {
 void print_kernels(const Backend& backend) {
   fmt::print("{}\n", backend.name());
   for (const KernelRow& row : backend.traits().kernels) {
-    fmt::print("  {:<24} {:<15} {:<10} {}\n", row.name, text_of(row.work),
-               allowed_by(row.rounding.limit()), row.computes);
+    fmt::print("  {:<24} {:<15} {:<10} {}\n", row.name, text_of(row.work), allowed_by(row),
+               row.computes);
     if (!row.isa.empty()) fmt::print("  {:<24} needs {}\n", "", row.isa);
     if (!row.tile.empty()) fmt::print("  {:<24} variants: {}\n", "", row.tile);
   }

@@ -38,7 +38,7 @@ std::string schedule_of(size_t parts, const std::string& rest) {
   return std::to_string(parts) + (rest.empty() ? "" : " " + rest);
 }
 
-std::vector<KernelRow> rows() {
+std::vector<KernelRow> kernel_rows() {
   std::vector<KernelRow> rows;
   for (const Parts& parts : kAllParts) {
     KernelRow row = contraction::row_of(parts);
@@ -62,7 +62,7 @@ class AmxBackend : public Backend {
                                .peak_probe = has ? std::optional(PeakProbe{multiply_tiles_at_rest,
                                                                            2 * kPeakRoundProducts})
                                                  : std::nullopt,
-                               .kernels = rows()};
+                               .kernels = kernel_rows()};
         }) {}
   Status available() const override { return matrix_unit(); }
 

@@ -142,13 +142,18 @@ Result<Program> emitted_stages(const Function& flat, std::vector<ChannelLayout> 
       return unsupported("native: a tensor program alone keeps the schedule it brings");
   }
   const bool calls = calls_program(flat);
-  const Function function = calls ? flat : collapse_dims(flat, layouts.empty() ? 0 : 2);
-  const bool row_stages =
-      !calls && !has_integer_product(function) && TRY(analyse_group(function)).row_stages;
-  const tensor_program::EmitForm form{.row_stages = row_stages, .layouts = std::move(layouts)};
+  Function function = calls ? flat : collapse_dims(flat, layouts.empty() ? 0 : 2);
+  tensor_program::EmitForm form{.joins_by_parts = true, .layouts = std::move(layouts)};
+  if (!calls && !has_integer_product(function)) {
+    const KernelGroup group = TRY(analyse_group(function));
+    form.row_stages = group.row_stages;
+    // Behind it are views alone, of the same bytes.
+    if (group.results.size() == 1) function = make_function(function->params, group.results[0]);
+  }
   Program program = tensor_program::simplified_by_magnitude(
       TRY(tensor_program::emit(function, form).with_context("native")));
   TRY(check_limits(program));
+  if (!calls) return program;
   // What was proven of a parameter's elements need not hold of what computes them here.
   const Status inside = tensor_program::check_accesses(program);
   if (!inside.ok()) return unsupported("native: {}", inside.message());

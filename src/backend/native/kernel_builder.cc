@@ -4,9 +4,12 @@
 #include <memory>
 
 #include "backend/native/codegen/array_size.h"
+#include "backend/native/codegen/vector_width.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/kernel_variants.h"
-#include "backend/native/stages/generic_schedule.h"
+#include "backend/native/stages/schedule_steps.h"
+#include "backend/native/stages/stage_schedule.h"
+#include "tensor_program/emit/emit.h"
 #include "tensor_program/magnitude.h"
 
 namespace collage::native {
@@ -28,8 +31,8 @@ Status no_variant(const Variant& variant) {
 
 /// A kernel while it is built: its function as terms, and those as Halide.
 struct Draft {
-  Draft(const Function& function, std::vector<ChannelLayout> params, bool row_stages)
-      : emitter(function, std::move(params), row_stages),
+  Draft(const Function& function, std::vector<ChannelLayout> params)
+      : emitter(function, std::move(params), false),
         translator(emitter.program()),
         reader(emitter, translator) {}
 
@@ -149,32 +152,74 @@ Func build_attention_result(Draft& draft, const KernelGroup& group,
   return build_attention(group.attention, schedule, operand(0), operand(1), operand(2), operand(3));
 }
 
-std::vector<Func> result_funcs(Draft& draft) {
-  std::vector<Func> outputs;
-  for (const std::string& name : draft.emitter.program().results())
-    outputs.push_back(draft.translator.func(name));
-  return outputs;
-}
-
 void finish(BuiltKernel& built, Draft& draft, const std::vector<Func>& outputs) {
   built.key = draft.reader.key();
   finish(built, draft.translator, outputs);
 }
 
+/// A reduction that is not along the innermost dimension: one vector at a time inside a task.
+void schedule_across(tensor_program::Program& program, const std::string& name, const Names& loops,
+                     const Extents& extents) {
+  const int width = vector_width();
+  Steps(program, name).compute_root();
+  if (loops.empty() || extents[0] < width) return;
+  Steps(program, name).vectorise(loops[0], width);
+  Steps update(program, name, 0);
+  update.split(loops[0], "vo", "vi", width, extents[0] % width != 0);
+  Names order{"vi"};
+  const auto& over = program.find_stage(name)->updates[0].over;
+  for (size_t i = over.size(); i-- > 0;) order.push_back(over[i].name);
+  order.push_back("vo");
+  order.insert(order.end(), loops.begin() + 1, loops.end());
+  update.reorder(std::move(order));
+  update.vectorise("vi");
+  if (loops.size() > 1 && extents.back() * extents[1] > 1) {
+    const FusedLoop loop = fuse_from(update, {loops.begin() + 1, loops.end()},
+                                     {extents.begin() + 1, extents.end()}, 0);
+    if (loop.any() && loop.extent > 1) update.parallel(loop.name);
+  } else if (extents[0] > 2 * width) {
+    update.parallel("vo");
+  }
+}
+
+/// Schedules the stages in front of an anchor before everything that reads them.
+void schedule_stages_first(tensor_program::Emitter& e) {
+  tensor_program::Program& program = e.program();
+  for (const auto& stored : e.stored()) {
+    Steps total(program, stored->total);
+    total.compute_root();
+    const tensor_program::Stage& stage = *program.find_stage(stored->total);
+    const Names loops = loops_of(stage);
+    const Extents extents = extents_of(stage);
+    if (stored->vectorise_parts) {
+      if (!loops.empty() && extents[0] >= vector_width()) total.vectorise(loops[0], vector_width());
+      schedule_across(program, stored->parts[0], loops, extents);
+      continue;
+    }
+    for (const std::string& name : stored->parts) {
+      Steps part(program, name);
+      if (loops.empty())
+        part.compute_root();
+      else
+        part.compute_at(stored->total, loops[0]);
+    }
+    const FusedLoop loop = fuse_from(total, loops, extents, loops.size() > 1 ? 1 : 0);
+    if (loop.any() && loop.extent > 1) total.parallel(loop.name);
+  }
+}
+
 /// The function in the dimensions that the variant has, and its terms.
 struct Anchored {
-  Function function;
   KernelGroup group;
   std::unique_ptr<Draft> draft;
 };
 
 Result<Anchored> anchored(const Request& request) {
-  Function function = collapsed_for(request.function, request.variant);
-  KernelGroup group = TRY(analyse_group(function));
+  KernelGroup group = TRY(analyse_group(collapsed_for(request.function, request.variant)));
   std::vector<ChannelLayout> params;
   for (const Encoding& input : request.variant.inputs) params.push_back(layout_of(input));
-  auto draft = std::make_unique<Draft>(function, std::move(params), group.row_stages);
-  return Anchored{std::move(function), std::move(group), std::move(draft)};
+  auto draft = std::make_unique<Draft>(group.function, std::move(params));
+  return Anchored{std::move(group), std::move(draft)};
 }
 
 /// What a template stores of the anchor's value: the element-wise rest of the function.
@@ -195,7 +240,7 @@ Epilogue epilogue_of(Draft& draft, const KernelGroup& group, bool image) {
 }  // namespace
 
 Result<BuiltKernel> convolution_kernel(const Request& request) {
-  const auto [function, group, draft] = TRY(anchored(request));
+  const auto [group, draft] = TRY(anchored(request));
   const ConvChoice choice = TRY(choice_of(group, request));
   const Func out = build_conv_result(*draft, group, choice, epilogue_of(*draft, group, true));
   Shape full = group.results[0]->tensor_type().shape;
@@ -213,7 +258,7 @@ Result<BuiltKernel> convolution_kernel(const Request& request) {
 }
 
 Result<BuiltKernel> product_kernel(const Request& request) {
-  const auto [function, group, draft] = TRY(anchored(request));
+  const auto [group, draft] = TRY(anchored(request));
   const Func out =
       TRY(build_matmul_result(*draft, group, request, epilogue_of(*draft, group, false)));
   const Shape& shape = group.results[0]->tensor_type().shape;
@@ -225,7 +270,7 @@ Result<BuiltKernel> product_kernel(const Request& request) {
 }
 
 Result<BuiltKernel> attention_kernel(const Request& request) {
-  const auto [function, group, draft] = TRY(anchored(request));
+  const auto [group, draft] = TRY(anchored(request));
   const AttentionSchedule schedule = attention_schedule(group.attention, has_avx512());
   Func out = build_attention_result(*draft, group, schedule);
   const Shape& shape = group.anchor->tensor_type().shape;
@@ -250,34 +295,14 @@ Result<BuiltKernel> attention_kernel(const Request& request) {
   return built;
 }
 
-Result<BuiltKernel> generic_kernel(const Request& request) {
-  const auto [function, group, draft] = TRY(anchored(request));
-  BuiltKernel built;
-  for (size_t i = 0; i < group.results.size(); ++i) {
-    const ChannelLayout layout = layout_of(request.variant.outputs[i]);
-    built.result_extents.push_back(physical_extents(group.results[i]->tensor_type().shape, layout));
-    add_result(draft->emitter, group, group.results[i], "result" + std::to_string(i), layout,
-               request.threads);
-  }
-  if (!group.row_stages) schedule_stages_first(draft->emitter);
-  finish(built, *draft, result_funcs(*draft));
-  return built;
-}
-
 Result<BuiltKernel> build_conversion(const TensorType& type, ChannelLayout from, ChannelLayout to) {
   for (const ChannelLayout layout : {from, to})
     TRY(check_array_size("a tensor",
                          {tensor_program::physical_shape(type.shape, layout), type.dtype}));
   const Expr var = make_var("x", type);
-  const Function function = make_function({var}, var);
-  KernelGroup group;
-  group.function = function;
-  Draft draft(function, {from}, false);
-  BuiltKernel built;
-  built.result_extents.push_back(physical_extents(type.shape, to));
-  add_result(draft.emitter, group, var, "result", to, 2);
-  finish(built, draft, result_funcs(draft));
-  return built;
+  const tensor_program::Program copy =
+      TRY(tensor_program::emit(make_function({var}, var), {.layouts = {from, to}}));
+  return translated({.program = TRY(with_schedule(plan_stages(copy), {}, 2)), .whole = true});
 }
 
 }  // namespace collage::native

@@ -316,7 +316,6 @@ class Analysis {
     }
     if (axis == rank || axis == 0) return;
     group_.row_stages = true;
-    group_.row_axis = axis;
   }
 
   KernelGroup group_;

@@ -32,7 +32,6 @@ struct KernelGroup {
   std::vector<int64_t> result_order;
   bool constant_b = false;
   bool row_stages = false;  ///< a row of the result needs only statistics of that row
-  int64_t row_axis = 0;     ///< dimensions before it number the rows
   /// Whether images can be blocked by channels: the whole group follows channel blocks.
   bool blockable = false;
   /// Whether some image is of bytes and all can have their channels innermost.

@@ -7,7 +7,6 @@
 #include "backend/native/kernel_builder.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/kernel_variants.h"
-#include "backend/native/program_kernels.h"
 #include "base/check.h"
 
 namespace collage::native {
@@ -15,103 +14,34 @@ namespace collage::native {
 namespace {
 
 constexpr char kRegisters[] = "tile of rows and vectors in registers, rows of a task";
-
-std::string named(std::string_view name) { return std::string(name); }
+constexpr char kPictures[] = "3x3 convolutions of stride 1";
 
 }  // namespace
 
+// clang-format off
 const std::vector<KernelKind>& kernel_table() {
-  // Where nothing is measured the first variant is taken.
+  using namespace rounding;
+  // Name, what it computes, instructions, in what variants differ, rounding, work, whether it spreads NaN. Where nothing is measured the first variant is taken.
   static const std::vector<KernelKind> table = {
-      {{.name = named(kDots),
-        .computes = "products and convolutions of bytes",
-        .isa = "AVX2, or VNNI",
-        .tile = "instruction, rows of a task"},
-       dot_variants,
-       stage_kernel,
-       true},
-      {{.name = "upsampled",
-        .computes = "3x3 convolutions of images enlarged twice",
-        .tile = kRegisters},
-       convolution_variants,
-       convolution_kernel},
-      {{.name = "winograd2",
-        .computes = "3x3 convolutions of stride 1",
-        .tile = kRegisters,
-        .rounding = rounding::kWinograd2,
-        .work = Work::of_winograd(2),
-        .spreads_nan = true},
-       convolution_variants,
-       convolution_kernel},
-      {{.name = "winograd4",
-        .computes = "3x3 convolutions of stride 1",
-        .tile = kRegisters,
-        .rounding = rounding::kWinograd4,
-        .work = Work::of_winograd(4),
-        .spreads_nan = true},
-       convolution_variants,
-       convolution_kernel},
-      {{.name = "depthwise", .computes = "depthwise convolutions", .tile = kRegisters},
-       convolution_variants,
-       convolution_kernel},
-      {{.name = "convolution", .computes = "convolutions", .tile = kRegisters},
-       convolution_variants,
-       convolution_kernel},
-      {{.name = "joined groups",
-        .computes = "convolutions of small groups",
-        .tile = kRegisters,
-        .spreads_nan = true},
-       convolution_variants,
-       convolution_kernel},
-      {{.name = named(kProducts), .computes = "matrix products", .tile = kRegisters},
-       product_variants,
-       product_kernel},
-      {{.name = named(kAttention),
-        .computes = "attention",
-        .spreads_nan = true},  // to other rows of a tile
-       attention_variants,
-       attention_kernel},
-      {{.name = named(kGeneric),
-        .computes = "everything else, several operators at once",
-        .tile = "row by row, or result by result"},
-       generic_variants,
-       generic_kernel},
-      {{.name = named(kStages),
-        .computes = "users' programs of several stages; what a search finds for everything else",
-        .tile = "rows of a task, tile in registers, copies in panels"},
-       stage_variants,
-       stage_kernel},
-      {{.name = named(kProgram),
-        .computes = "users' programs",
-        .tile = "the schedule that it brings"},
-       stage_variants,
-       program_kernel},
-      {{.name = named(kHalfProducts),
-        .computes = "products of few rows with large constant weights",
-        .tile = kRegisters,
-        .rounding = rounding::kBFloat16Factors,
-        .work = {.constants = 0.5}},
-       half_product_variants,
-       product_kernel},
-      {{.name = named(kIntegers),
-        .computes = "products with constant weights, by 16-bit integers",
-        .isa = "VNNI without a matrix unit",
-        .tile = "rows of a task",
-        .rounding = {.fixed_point = 0x1p-11},  // a variant says its own
-        .work = {.unit = "int16", .constants = 0.5},
-        .spreads_nan = true},
-       integer_variants,
-       integer_kernel},
-      {{.name = named(kSymbolic),
-        .computes = "rows and products of any number of rows (native -symbolic=only)",
-        .tile = "tile in registers"},
-       variants_over_symbols,
-       symbolic_kernel,
-       false,
-       true},
+      {{kDots, "products and convolutions of bytes", "AVX2, or VNNI", "instruction, rows of a task", {}, {.unit = "int8"}}, dot_variants, stage_kernel, true},
+      {{"upsampled", "3x3 convolutions of images enlarged twice", "", kRegisters}, convolution_variants, convolution_kernel},
+      {{"winograd2", kPictures, "", kRegisters, kWinograd2, Work::of_winograd(2), true}, convolution_variants, convolution_kernel},
+      {{"winograd4", kPictures, "", kRegisters, kWinograd4, Work::of_winograd(4), true}, convolution_variants, convolution_kernel},
+      {{"depthwise", "depthwise convolutions", "", kRegisters}, convolution_variants, convolution_kernel},
+      {{"convolution", "convolutions", "", kRegisters}, convolution_variants, convolution_kernel},
+      {{"joined groups", "convolutions of small groups", "", kRegisters, {}, {}, true}, convolution_variants, convolution_kernel},
+      {{kProducts, "matrix products", "", kRegisters}, product_variants, product_kernel},
+      {{kAttention, "attention", "", "", {}, {}, true}, attention_variants, attention_kernel},
+      {{kStages, "everything else, several operators and users' programs at once", "", "rows of a task, tile in registers, copies in panels"}, stage_variants, stage_kernel},
+      {{kProgram, "users' programs, as they are scheduled"}, stage_variants, program_kernel},
+      {{kHalfProducts, "products of few rows with large constant weights", "", kRegisters, kBFloat16Factors, {.constants = 0.5}}, half_product_variants, product_kernel},
+      // A variant says its own rounding.
+      {{kIntegers, "products with constant weights, by 16-bit integers", "VNNI without a matrix unit", "rows of a task", {.fixed_point = 0x1p-11}, {.unit = "int16", .constants = 0.5}, true}, integer_variants, integer_kernel},
+      {{kSymbolic, "rows and products of any number of rows (native -symbolic=only)", "", "tile in registers"}, variants_over_symbols, symbolic_kernel, false, true},
   };
   return table;
 }
+// clang-format on
 
 Result<Problem> problem_of(const Function& function, int threads) {
   const Function quantised = TRY(inline_calls(function));

@@ -55,7 +55,6 @@ Result<std::vector<Variant>> kernel_variants(const Function& function, RoundingL
 std::string schedule_of(std::string_view row, std::string_view rest);
 /// The row that a schedule begins with, and what follows; null: there is none of that name.
 std::pair<const KernelKind*, std::string_view> find_kind(std::string_view schedule);
-/// Of those that there are.
 const KernelRow& kernel_row(std::string_view name);
 
 }  // namespace collage::native

@@ -9,7 +9,6 @@
 #include "backend/native/kernel_choices.h"
 #include "backend/native/stages/stage_choices.h"
 #include "backend/native/symbolic/symbolic_kernel.h"
-#include "backend/native/templates/depthwise_template.h"
 #include "ir/visitor.h"
 
 namespace collage::native {
@@ -155,24 +154,6 @@ Result<std::vector<Variant>> attention_variants(const Problem& problem) {
   return variants;
 }
 
-Result<std::vector<Variant>> generic_variants(const Problem& problem) {
-  std::vector<Variant> variants;
-  if (!is_kind(problem, KernelGroup::Kind::kGeneric)) return variants;
-  const Function& function = problem.flat;
-  variants.push_back(
-      plain_variant(kGeneric, problem.group->row_stages ? "rows" : "fused", "", function));
-  const auto add_layout = [&](ChannelLayout layout) {
-    Variant encodings;
-    for (const Expr& param : function->params)
-      encodings.inputs.push_back(encoding_of(param->tensor_type(), layout));
-    encodings.outputs.push_back(encoding_of(function->body->tensor_type(), layout));
-    variants.push_back(variant_of(kGeneric, "fused", "", encodings));
-  };
-  if (problem.group->channels_last) add_layout(ChannelLayout::kLast);
-  if (problem.group->blockable) add_layout(ChannelLayout::kBlocked);
-  return variants;
-}
-
 namespace {
 
 Variant stage_variant(std::string_view row, const StageSchedule& schedule,
@@ -182,6 +163,26 @@ Variant stage_variant(std::string_view row, const StageSchedule& schedule,
       plain_variant(row, row == kIntegers ? "integers " + text : text, text, function);
   if (schedule.packed || !schedule.intrinsic.empty()) variant.weights.clear();
   return variant;
+}
+
+/// Of functions of operators: one loop nest.
+Result<std::vector<Variant>> fused_variants(const Problem& problem) {
+  std::vector<Variant> variants;
+  if (!is_kind(problem, KernelGroup::Kind::kGeneric)) return variants;
+  const Function& function = problem.flat;
+  StageSchedule schedule;
+  if (problem.group->row_stages) schedule.rows = 1;
+  variants.push_back(stage_variant(kStages, schedule, function));
+  const auto add_layout = [&](ChannelLayout layout) {
+    Variant variant = stage_variant(kStages, {}, function);
+    for (size_t i = 0; i < variant.inputs.size(); ++i)
+      variant.inputs[i] = encoding_of(function->params[i]->tensor_type(), layout);
+    variant.outputs[0] = encoding_of(function->body->tensor_type(), layout);
+    variants.push_back(std::move(variant));
+  };
+  if (problem.group->channels_last) add_layout(ChannelLayout::kLast);
+  if (problem.group->blockable) add_layout(ChannelLayout::kBlocked);
+  return variants;
 }
 
 }  // namespace
@@ -213,8 +214,8 @@ Result<std::vector<Variant>> dot_variants(const Problem& problem) {
 }
 
 Result<std::vector<Variant>> stage_variants(const Problem& problem) {
+  if (!problem.stages) return fused_variants(problem);
   std::vector<Variant> variants;
-  if (!problem.stages) return variants;
   const Function& function = problem.flat;
   const bool alone = TRY(called_program(function)).has_value();
   const Result<tensor_program::Program> stages = emitted_stages(function);
@@ -226,7 +227,7 @@ Result<std::vector<Variant>> stage_variants(const Problem& problem) {
       variants.push_back(stage_variant(kDots, schedule, function));
   }
   // With the schedule that it brings, or a plain one, which is the last that is worth trying.
-  if (alone) variants.push_back(plain_variant(kProgram, std::string(kProgram), "", function));
+  if (alone) variants.push_back(plain_variant(kProgram, kProgram, "", function));
   return variants;
 }
 

@@ -1,8 +1,7 @@
 // The variants of each row of kernel_table.h: for an anchor the first few schedules of its
 // templates, in the layouts that they can read and write; for other groups one loop nest, in the
 // plain layout and, where all are images, in the blocked one and, where some are of bytes, with the
-// channels last, as libraries have those. Nothing is built to list them. Each gives none for
-// functions that its rows do not compute.
+// channels last, as libraries have those. Nothing is built to list them.
 #pragma once
 
 #include <vector>
@@ -13,10 +12,9 @@
 namespace collage::native {
 
 // Names of rows.
-inline constexpr std::string_view kProducts = "product", kHalfProducts = "bfloat16 weights",
-                                  kAttention = "attention", kGeneric = "fused", kStages = "stages",
-                                  kDots = "dots", kIntegers = "integers", kProgram = "program",
-                                  kSymbolic = "symbolic";
+inline constexpr char kProducts[] = "product", kHalfProducts[] = "bfloat16 weights",
+                      kAttention[] = "attention", kStages[] = "stages", kDots[] = "dots",
+                      kIntegers[] = "integers", kProgram[] = "program", kSymbolic[] = "symbolic";
 
 /// Products of quantised tensors as sums of integers, where this processor has an instruction for
 /// them (dot_products.h).
@@ -24,8 +22,7 @@ Result<std::vector<Variant>> dot_variants(const Problem& problem);
 Result<std::vector<Variant>> convolution_variants(const Problem& problem);
 Result<std::vector<Variant>> product_variants(const Problem& problem);
 Result<std::vector<Variant>> attention_variants(const Problem& problem);
-Result<std::vector<Variant>> generic_variants(const Problem& problem);
-/// Of functions that call tensor programs and have no anchor.
+/// Of functions without an anchor.
 Result<std::vector<Variant>> stage_variants(const Problem& problem);
 /// Products of few rows with constant weights in bfloat16, which halves the bytes that take the
 /// time.

@@ -8,8 +8,7 @@
 //   assembly   of the object that becomes the kernel's library (codegen/code_cache.h)
 //
 // The variant's row of kernel_table.h builds what stands between `function` and `halide`; templates
-// have no program. COLLAGE_DUMP=dir:regex
-// writes the steps (codegen/kernel_dump.h).
+// have no program. COLLAGE_DUMP=dir:regex writes the steps (codegen/kernel_dump.h).
 #pragma once
 
 #include <memory>

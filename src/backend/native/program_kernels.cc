@@ -1,7 +1,6 @@
-#include "backend/native/program_kernels.h"
-
 #include "backend/native/called_program.h"
 #include "backend/native/integers/integer_products.h"
+#include "backend/native/kernel_builder.h"
 #include "backend/native/kernel_choices.h"
 #include "backend/native/stages/stage_schedule.h"
 #include "backend/native/symbolic/symbolic_kernel.h"
@@ -33,7 +32,7 @@ Result<BuiltKernel> stage_kernel(const Function& function, const Request& reques
   program = TRY(with_schedule(std::move(plan), *schedule, request.threads));
   return kernel_of({.program = guarded_loops(std::move(program), true),
                     .whole = true,
-                    .checked = true,
+                    .checked = calls_program(function),
                     .reads_ahead = schedule->ahead},
                    request);
 }

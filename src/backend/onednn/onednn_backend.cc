@@ -130,7 +130,7 @@ void add_variants(std::vector<Implementation> planned, const char* plan,
   }
 }
 
-std::vector<KernelRow> rows() {
+std::vector<KernelRow> kernel_rows() {
   constexpr char kChosen[] = "implementation, layouts";
   std::vector<KernelRow> rows;
   std::vector<std::string_view> lowered;
@@ -167,7 +167,7 @@ class OneDnnBackend : public Backend {
               .compiles_fast = true,
               .lowers = has_isa(dnnl::cpu_isa::avx512_core_bf16),
               .loses_nan = losing_nan_in_onednn(),
-              .kernels = rows()};
+              .kernels = kernel_rows()};
         }) {}
   Status available() const override {
     return guarded("engine", []() -> Status { return engine(), Status(); });

@@ -2,7 +2,7 @@
 // sums, statistics and operands of products are stages.
 #pragma once
 
-#include "backend/native/kernel_builder.h"
+#include "backend/native/codegen/built_kernel.h"
 #include "backend/opencl/gpu_schedule.h"
 
 namespace collage::opencl {

@@ -257,7 +257,6 @@ Stage Emitter::next_stage(const Shape& shape) {
 
 const Stored& Emitter::keep_whole(const CallNode& node, int slot, Stage stage) {
   auto stored = std::make_unique<Stored>();
-  stored->full = true;
   stored->total = stage.name;
   stored->dtype = stage.dtype;
   program_.stages.push_back(std::move(stage));

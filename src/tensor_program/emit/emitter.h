@@ -52,7 +52,6 @@ struct Stored {
   DType dtype = DType::kFloat32;
   std::vector<std::string> parts;  ///< partial sums, computed inside `total`
   bool lanes = false;
-  bool full = false;
   bool vectorise_parts = false;  ///< the reduction is not along the innermost dimension
 };
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "backend/native/called_program.h"
-#include "backend/native/program_kernels.h"
+#include "backend/native/kernel_builder.h"
 #include "backend/native/stages/stage_schedule.h"
 #include "base/files.h"
 #include "check.h"

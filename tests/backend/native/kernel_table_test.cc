@@ -11,6 +11,7 @@
 #include "backend/native/native_backend.h"
 #include "check.h"
 #include "ops/cases.h"
+#include "ops/registry.h"
 
 namespace collage::native {
 namespace {
@@ -26,6 +27,7 @@ Function convolution_of(const Expr& x, const Expr& image, Shape weight, int64_t 
 }
 
 std::vector<Function> functions() {
+  register_all_ops();
   std::vector<Function> all;
   for (const OpCase& op_case : op_cases())
     if (auto built = build_case(op_case, 3); built.ok()) all.push_back(built->function);

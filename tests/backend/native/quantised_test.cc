@@ -14,7 +14,7 @@
 #include "backend/native/kernel_group.h"
 #include "backend/native/kernel_variants.h"
 #include "backend/native/native_backend.h"
-#include "backend/native/stages/generic_schedule.h"
+#include "backend/native/stages/stage_schedule.h"
 #include "check.h"
 #include "ops/interpreter.h"
 
@@ -362,23 +362,23 @@ TEST(Quantised, WeightsOfAConvolutionAreConstant) {
 
 /// The steps of the function's schedule in the plain layout.
 std::string schedule_of(const Function& f) {
-  const KernelGroup group = analyse_group(f).value();
-  tensor_program::Emitter emitter(
-      f, std::vector<ChannelLayout>(f->params.size(), ChannelLayout::kPlain), group.row_stages);
-  add_result(emitter, group, group.results[0], "result0", ChannelLayout::kPlain, 2);
-  const std::string text = emitter.program().to_string();
+  const std::string text =
+      with_schedule(plan_stages(emitted_stages(f).value()), {}, 2)->to_string();
   return text.substr(text.find("schedule"));
 }
 
 TEST(Quantised, VectorsFillRegistersOfTheWidestNumbers) {
   const Expr x = var("x", {4, 300}, DType::kUInt8), y = var("y", {4, 300}, DType::kUInt8);
-  const auto vectors = [](int width) { return fmt::format("vectorise(axis0, {})", width); };
+  const auto vectors = [](int width, int loop = 0) {
+    return fmt::format("vectorise(i{}, {})", loop, width);
+  };
   EXPECT_THAT(schedule_of(function({x, y}, call("maximum", {x, y}))),
               HasSubstr(vectors(4 * vector_width())));
   EXPECT_THAT(schedule_of(function({x}, bytes(real(x)))), HasSubstr(vectors(vector_width())));
   const Expr narrow = var("x", {40, vector_width() + 3}, DType::kUInt8);
-  EXPECT_THAT(schedule_of(function({narrow}, call("nn.relu", {narrow}))),
-              HasSubstr(vectors(vector_width())));
+  const Expr row = var("row", {vector_width() + 3}, DType::kUInt8);
+  EXPECT_THAT(schedule_of(function({narrow, row}, call("maximum", {narrow, row}))),
+              HasSubstr(vectors(vector_width(), 1)));
 }
 
 TEST(Quantised, ConversionsOfBytesBetweenLayouts) {

@@ -1,25 +1,21 @@
-// The steps of lowering a kernel as text, for people who look for a fault.
+// The steps of lowering a kernel as text, for people who look for a fault. COLLAGE_DUMP=dir:regex
+// writes each step whose name, as `kernel_scheduled`, the expression matches. Without an expression
+// nothing is written: a compilation lowers hundreds of kernels.
 #pragma once
 
 #include <functional>
-#include <string>
-#include <string_view>
 
 #include "backend/variant.h"
 #include "base/dump_folder.h"
 
 namespace collage::native {
 
-/// COLLAGE_DUMP=dir:regex has each step written whose name, as `kernel_scheduled`, the expression
-/// matches. Without an expression nothing is written: a compilation lowers hundreds of kernels.
 class KernelDump {
  public:
   KernelDump() = default;
   /// Of a kernel that `function`, in text, and the variant tell apart from others.
   static Result<KernelDump> open(const Variant& variant, const std::string& function);
-
-  /// Writes dir/kernel_<variant>_<digest>_<number>_<step>.txt where it is asked for; else does not
-  /// ask for the text.
+  /// Writes dir/kernel_<variant>_<digest>_<number>_<step>.txt where it is asked for.
   Status write(std::string_view step, const std::function<Result<std::string>()>& text);
 
  private:

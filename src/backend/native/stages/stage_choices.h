@@ -2,7 +2,7 @@
 // whatever stages they have. What a schedule says, as the name of a variant has it:
 //
 //   stages       each stage by itself, divided among threads
-//   rows 16      a task computes everything that 16 rows of the result need
+//   rows 16      a task computes everything that 16 rows of the result need, where it has rows
 //   packed       products read what columns multiply from panels that are copied first
 //   vectors 2    the innermost loop takes so many vectors at a time (element-wise stages)
 //   lines 4      the next loop takes so many points at a time (element-wise stages and windows)

@@ -22,6 +22,13 @@ namespace {
 
 constexpr int64_t kMostSteps = 64;  // of a sum that are written out where all are
 
+/// Whether the index is the loop, or so much more.
+bool starts_at_constant(const tp::Term& index, const std::string& loop) {
+  return tp::is_variable(index, loop) ||
+         (index->op == tp::TermOp::kAdd && tp::is_variable(index->args[0], loop) &&
+          tp::known_integer(index->args[1]).has_value());
+}
+
 /// Writes the schedule of a plan.
 class Scheduler {
  public:
@@ -30,10 +37,8 @@ class Scheduler {
 
   Result<tp::Program> run() {
     take_lines();
-    if (schedule_.rows > 0) {
-      depth_ = depth_of_rows(plan_);
-      if (depth_ == 0) return internal_error("native: a program that has no rows");
-    }
+    // Stage by stage where the result has no rows.
+    if (schedule_.rows > 0) depth_ = depth_of_rows(plan_);
     pack();
     if (!schedule_.intrinsic.empty() &&
         std::none_of(plan_.sums.begin(), plan_.sums.end(),
@@ -137,7 +142,48 @@ class Scheduler {
       schedule_in_block(stage);
     } else if (stage.value.defined()) {
       schedule_root(stage);
+    } else {
+      for (size_t u = 0; u < stage.updates.size(); ++u) schedule_part_of_join(stage, u);
     }
+  }
+
+  /// An update that sets a part of the stage, which no other element is needed for: along one axis
+  /// from a position on.
+  void schedule_part_of_join(const Stage& stage, size_t number) {
+    const tp::Update& update = stage.updates[number];
+    const std::vector<tp::Term> loads = tp::distinct_loads(update.value);
+    if (update.combine != tp::Combine::kSet || update.over.size() != 1 ||
+        std::any_of(loads.begin(), loads.end(),
+                    [&](const tp::Term& load) { return load->name == stage.name; }))
+      return;
+    Names order = loops_of(stage), others;
+    Extents extents = extents_of(stage), other_extents;
+    const tp::Axis& along = update.over[0];
+    size_t place = order.size();
+    for (size_t i = 0; i < order.size(); ++i) {
+      const tp::Term& index = update.at[order.size() - 1 - i];
+      if (tp::is_variable(index, order[i])) {
+        others.push_back(order[i]);
+        other_extents.push_back(extents[i]);
+      } else if (place == order.size() && starts_at_constant(index, along.name)) {
+        place = i;
+      } else {
+        return;
+      }
+    }
+    if (place == order.size()) return;
+    order[place] = along.name;
+    extents[place] = along.extent;
+    Steps steps(program(), stage.name, static_cast<int>(number));
+    if (order.size() > 1) steps.reorder(order);
+    steps.allow_races();
+    const int width = vector_width_of(update.value, extents[0]);
+    if (extents[0] >= width) steps.vectorise(order[0], width, true);
+    if (schedule_.tasks ? *schedule_.tasks == 0 : product(extents) < kSerialElements) return;
+    // A loop over positions alone is divided, or all other outer ones.
+    if (place != 0 && along.extent >= 2) return steps.parallel(along.name);
+    const FusedLoop loop = fuse_from(steps, others, other_extents, place == 0 ? 0 : 1);
+    if (loop.any()) split_tasks(steps, loop, threads_, tasks_per_thread());
   }
 
   /// A stage by itself, without sums.
