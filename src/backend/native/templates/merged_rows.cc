@@ -63,7 +63,7 @@ class Merger {
                         tp::is_variable(term->args[p + 1], second);
       if (pair && !at) {
         at = p++;
-      } else if (tp::depends_on(term->args[p], first) || tp::depends_on(term->args[p], second)) {
+      } else if (!look(term->args[p], first, second, seen)) {
         return false;
       }
     }
