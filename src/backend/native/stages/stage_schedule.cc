@@ -392,7 +392,8 @@ class Scheduler {
       steps.compute_at(reader, read_by.axes.back().name);
     }
     const tp::Axis& lane = stage.axes.back();
-    const int width = vector_width();
+    // Two short vectors at a time are computed side by side.
+    const int width = std::max(vector_width(), 16);
     if (lane.extent % width != 0) return;
     for (int update = -1; update < static_cast<int>(stage.updates.size()); ++update) {
       Steps s(program(), stage.name, update);
