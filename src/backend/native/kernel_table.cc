@@ -8,6 +8,7 @@
 #include "backend/native/kernel_choices.h"
 #include "backend/native/kernel_variants.h"
 #include "base/check.h"
+#include "ir/visitor.h"
 
 namespace collage::native {
 
