@@ -35,7 +35,7 @@ class DeviceCases : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(DeviceCases, AreAsExpected) {
   register_operators();
-  const fs::path path = fs::path(COLLAGE_TESTS_DIR) / "devices" / "cases" / GetParam();
+  const fs::path path = fs::path(COLLAGE_TESTS_DIR) / "passes" / "devices" / "cases" / GetParam();
   CaseFile file = read_cases(path);
   ASSERT_FALSE(file.cases.empty()) << path;
   const std::string kHead = "devices: ";
@@ -75,7 +75,7 @@ TEST_P(DeviceCases, AreAsExpected) {
 std::vector<std::string> case_files() {
   std::vector<std::string> names;
   for (const auto& entry :
-       fs::directory_iterator(fs::path(COLLAGE_TESTS_DIR) / "devices" / "cases"))
+       fs::directory_iterator(fs::path(COLLAGE_TESTS_DIR) / "passes" / "devices" / "cases"))
     names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
