@@ -93,7 +93,7 @@ void all_targets(benchmark::State& state, const Module& simplified) {
   for (auto _ : state) {
     DataflowGraph graph(untangle_tuples(module.main()));
     std::vector<CandidatePartition> candidates =
-        gather_candidates(graph, specs, TargetConstraints{});
+        *gather_candidates(graph, specs, TargetConstraints{});
     state.PauseTiming();
     report(state, graph, candidates);
     state.ResumeTiming();
