@@ -264,10 +264,10 @@ def check_hooks(_):
     def text(*path):
         with open(os.path.join(command.ROOT, "src", *path)) as file:
             return file.read()
-    errors = text("kernels", "native", "runtime_errors.cc")
-    wanted = set(re.findall(r'\{"(halide_\w+[a-z])"', text("kernels", "native", "runtime_hooks.cc") + errors))
+    errors = text("backend", "native", "kernels", "runtime_errors.cc")
+    wanted = set(re.findall(r'\{"(halide_\w+[a-z])"', text("backend", "native", "kernels", "runtime_hooks.cc") + errors))
     wanted |= {f"halide_error_{name}" for name in re.findall(r"^  COLLAGE_KERNEL_ERROR\((\w+)\)$", errors, re.M)}
-    runtime = text("emit", "library_runtime.c")
+    runtime = text("artifact", "library", "library_runtime.c")
     has = set(re.findall(r"^[\w ]+\*? (halide_\w+)\(", runtime, re.M)) | {f"halide_error_{name}" for name in re.findall(r"^ASSERTION\((\w+)\)$", runtime, re.M)}
     assert len(wanted) > 30 and wanted == has, wanted ^ has
 
