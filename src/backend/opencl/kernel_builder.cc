@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "backend/native/integers/real_limits.h"
+#include "backend/native/codegen/real_limits.h"
 #include "backend/native/kernel_group.h"
 #include "backend/native/stages/collapse.h"
 #include "backend/opencl/lookup.h"

@@ -1,5 +1,5 @@
 // Elements side by side are reduced as a vector that is halved.
-#include "backend/native/stages/horizontal_reductions.h"
+#include "backend/native/codegen/horizontal_reductions.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "backend/native/integers/real_limits.h"
+#include "backend/native/codegen/real_limits.h"
 
 namespace collage::native {
 namespace {

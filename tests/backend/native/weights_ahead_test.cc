@@ -1,5 +1,5 @@
 // Where weights serve several passes their next tile is prefetched, each line by one iteration.
-#include "backend/native/templates/weights_ahead.h"
+#include "backend/native/codegen/weights_ahead.h"
 
 #include <gtest/gtest.h>
 

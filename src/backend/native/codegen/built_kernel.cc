@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
+#include "backend/native/codegen/horizontal_reductions.h"
+#include "backend/native/codegen/real_limits.h"
+#include "backend/native/codegen/weights_ahead.h"
 #include "backend/native/integers/pair_products.h"
-#include "backend/native/integers/real_limits.h"
-#include "backend/native/stages/horizontal_reductions.h"
-#include "backend/native/templates/weights_ahead.h"
 #include "tensor_program/in_place.h"
 
 namespace collage::native {

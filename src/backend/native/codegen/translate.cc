@@ -4,9 +4,9 @@
 
 #include "backend/native/codegen/halide_conversions.h"
 #include "backend/native/codegen/halide_math.h"
+#include "backend/native/codegen/term_operations.h"
 #include "backend/native/codegen/vector_width.h"
 #include "backend/native/integers/pair_products.h"
-#include "backend/native/symbolic/term_operations.h"
 #include "base/check.h"
 #include "tensor_program/magnitude.h"
 #include "tensor_program/set_elements.h"

@@ -8,8 +8,8 @@
 
 #include "backend/native/codegen/code_cache.h"
 #include "backend/native/codegen/halide_math.h"
+#include "backend/native/integers/product_factors.h"
 #include "backend/native/integers/quad_pairs.h"
-#include "backend/native/templates/product_factors.h"
 #include "base/integers.h"
 #include "tensor_program/simplify.h"
 #include "tensor_program/term_walk.h"

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <sstream>
 
+#include "backend/native/codegen/weights_ahead.h"
 #include "backend/native/integers/dot_products.h"
 #include "backend/native/stages/stage_rows.h"
 #include "backend/native/stages/stage_tile.h"
-#include "backend/native/templates/weights_ahead.h"
 #include "base/integers.h"
 
 namespace collage::native {

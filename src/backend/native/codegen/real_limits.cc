@@ -1,4 +1,4 @@
-#include "backend/native/integers/real_limits.h"
+#include "backend/native/codegen/real_limits.h"
 
 #include "backend/native/codegen/halide_math.h"
 

@@ -1,4 +1,4 @@
-#include "backend/native/templates/weights_ahead.h"
+#include "backend/native/codegen/weights_ahead.h"
 
 #include <optional>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "backend/native/templates/merged_rows.h"
+#include "backend/native/symbolic/merged_rows.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "backend/native/templates/product_factors.h"
+#include "backend/native/integers/product_factors.h"
 
 #include <algorithm>
 

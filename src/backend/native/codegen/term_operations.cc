@@ -1,4 +1,4 @@
-#include "backend/native/symbolic/term_operations.h"
+#include "backend/native/codegen/term_operations.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 #include "backend/native/codegen/halide_conversions.h"
 #include "backend/native/codegen/halide_math.h"
-#include "backend/native/integers/real_limits.h"
+#include "backend/native/codegen/real_limits.h"
 #include "base/check.h"
 #include "tensor_program/emit/emitter.h"
 #include "tensor_program/magnitude.h"

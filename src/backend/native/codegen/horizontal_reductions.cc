@@ -1,4 +1,4 @@
-#include "backend/native/stages/horizontal_reductions.h"
+#include "backend/native/codegen/horizontal_reductions.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/native/codegen/halide_math.h"
-#include "backend/native/integers/real_limits.h"
+#include "backend/native/codegen/real_limits.h"
 
 namespace collage::native {
 namespace {
