@@ -10,7 +10,7 @@ namespace collage {
 DemandedCosts::DemandedCosts(CostEstimator& estimator, const VariantDemands& demands,
                              const std::vector<CostedCandidate>& candidates, double seconds_each,
                              Progress* progress)
-    : CostLayer(estimator), demands_(demands), seconds_each_(seconds_each), progress_(progress) {
+    : estimator_(estimator), demands_(demands), seconds_each_(seconds_each), progress_(progress) {
   std::set<const TargetCosts*> all;
   for (const CostedCandidate& candidate : candidates)
     if (!candidate.is_host() && candidate.works() && all.insert(candidate.costs.get()).second)
@@ -33,7 +33,7 @@ Result<std::vector<TargetCosts>> DemandedCosts::kernel_costs(
   for (size_t first = 0; first < questions.size(); first += kSaid) {
     const auto begin = questions.begin() + static_cast<ptrdiff_t>(first);
     const auto end = begin + static_cast<ptrdiff_t>(std::min(kSaid, questions.size() - first));
-    for (TargetCosts& costs : TRY(CostLayer::kernel_costs({begin, end}))) {
+    for (TargetCosts& costs : TRY(estimator_.kernel_costs({begin, end}))) {
       leave_out(questions[answers.size()].function, costs, demands_);
       ++asked_;
       failed_ += !costs.refusal.empty();

@@ -8,7 +8,7 @@
 
 namespace collage {
 
-class DemandedCosts : public CostLayer {
+class DemandedCosts : public CostEstimator {
  public:
   // `estimator` and `progress`, which may be null, must outlive it. Of `candidates` as many
   // functions and targets are asked for at most as have no costs; each takes `seconds_each`.
@@ -21,8 +21,26 @@ class DemandedCosts : public CostLayer {
 
   Result<std::vector<TargetCosts>> kernel_costs(
       const std::vector<KernelQuestion>& questions) override;
+  Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
+                                        const Encoding& to) override {
+    return estimator_.conversion_cost(type, from, to);
+  }
+  std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
+                                                const Encoding& to) override {
+    return estimator_.known_conversion(type, from, to);
+  }
+  bool only_knows() const override { return estimator_.only_knows(); }
+  double kernel_estimate(const Function& function, const TargetCosts& costs,
+                         size_t variant) const override {
+    return estimator_.kernel_estimate(function, costs, variant);
+  }
+  double conversion_estimate(const TensorType& type, const Encoding& from,
+                             const Encoding& to) const override {
+    return estimator_.conversion_estimate(type, from, to);
+  }
 
  private:
+  CostEstimator& estimator_;
   const VariantDemands demands_;
   const double seconds_each_;
   Progress* const progress_;

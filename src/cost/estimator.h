@@ -43,36 +43,4 @@ class CostEstimator {
                                      const Encoding& to) const = 0;
 };
 
-// One that stands before another, and answers as that does but for what it overrides.
-class CostLayer : public CostEstimator {
- public:
-  // `below` must outlive it.
-  explicit CostLayer(CostEstimator& below) : below_(below) {}
-
-  Result<std::vector<TargetCosts>> kernel_costs(
-      const std::vector<KernelQuestion>& questions) override {
-    return below_.kernel_costs(questions);
-  }
-  Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
-                                        const Encoding& to) override {
-    return below_.conversion_cost(type, from, to);
-  }
-  std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
-                                                const Encoding& to) override {
-    return below_.known_conversion(type, from, to);
-  }
-  bool only_knows() const override { return below_.only_knows(); }
-  double kernel_estimate(const Function& function, const TargetCosts& costs,
-                         size_t variant) const override {
-    return below_.kernel_estimate(function, costs, variant);
-  }
-  double conversion_estimate(const TensorType& type, const Encoding& from,
-                             const Encoding& to) const override {
-    return below_.conversion_estimate(type, from, to);
-  }
-
- private:
-  CostEstimator& below_;
-};
-
 }  // namespace collage
