@@ -85,8 +85,9 @@ class CoverFinder {
     context_.costs = &costs;
     context_.demands = demands;
     for (const CoverVariation& row : cover_variations()) {
+      if (row.of != CoverVariation::kFoundCovers) continue;
       context_.found = found_.covers;
-      if (row.of == CoverVariation::kFoundCovers) TRY(run(row, {}));
+      TRY(run(row, {}));
     }
     return finished();
   }
