@@ -1,7 +1,7 @@
 #include "ops/elementwise.h"
 
 #include <algorithm>
-#include <array>
+#include <memory>
 #include <vector>
 
 #include "base/integers.h"
@@ -66,7 +66,11 @@ void map_rows(std::span<const Tensor* const> operands, Tensor& out, RowFunction 
   const int64_t parts = ceil_div(length, kMostInRow);
 #pragma omp parallel if (total > kShared)
   {
-    std::vector<std::array<uint64_t, kMostInRow>> copies(count);
+    // Of operands whose elements are no neighbours.
+    std::vector<std::unique_ptr<uint64_t[]>> copies(count);
+    for (size_t k = 0; k < count; ++k)
+      if (loop.strides[k][last] != 1)
+        copies[k] = std::make_unique_for_overwrite<uint64_t[]>(kMostInRow);
     std::vector<const void*> from(count);
 #pragma omp for schedule(static)
     for (int64_t task = 0; task < total / length * parts; ++task) {
@@ -80,11 +84,11 @@ void map_rows(std::span<const Tensor* const> operands, Tensor& out, RowFunction 
         const size_t bytes = dtype_size(operands[k]->dtype());
         from[k] =
             static_cast<const char*>(operands[k]->raw()) + offset * static_cast<int64_t>(bytes);
-        if (strides[last] == 1) continue;
+        if (copies[k] == nullptr) continue;
         dispatch_size(bytes, [&]<typename T>(Tag<T>) {
-          collect<T>(from[k], strides[last], elements, copies[k].data());
+          collect<T>(from[k], strides[last], elements, copies[k].get());
         });
-        from[k] = copies[k].data();
+        from[k] = copies[k].get();
       }
       body(from.data(),
            static_cast<char*>(out.raw()) +
