@@ -36,6 +36,7 @@ setup:
 
 setup-tests: setup
 	@bash tools/setup/packages.sh tools/setup/packages-test.txt
+	@bash tools/setup/wheels.sh requirements-test.txt
 
 setup-lint: setup-tests
 	@bash tools/setup/packages.sh tools/setup/packages-lint.txt
@@ -85,7 +86,7 @@ plugin-torch: build
 wheel: setup
 	@bash tools/setup/wheels.sh requirements-wheel.txt
 	@bash tools/setup/configure.sh release
-	@ninja -C build/release -j $(JOBS) collage collage_python collage_python_stub
+	@ninja -C build/release -j $(JOBS) collage collage_python collage_python_stub collage_python_demo
 	@bash tools/setup/wheel.sh
 
 wheel-test: wheel

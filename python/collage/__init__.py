@@ -18,6 +18,10 @@ import json as _json
 import os as _os
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
+from . import _halide
+
+_halide.load()
+
 from . import _core, passes
 from ._core import Expression, ModuleFunction, SharedWeights, Specialisation, TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
