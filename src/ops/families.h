@@ -37,6 +37,7 @@ void register_pool_ops();
 void register_quantised_ops();
 void register_random_ops();
 void register_rearrange_ops();
+void register_recurrent_ops();
 void register_reduce_ops();
 void register_resize_ops();
 void register_roi_ops();

@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "ops/counter_random.h"
 #include "ops/half.h"
+#include "ops/recurrent.h"
 #include "runtime/dispatch.h"
 
 namespace collage {
@@ -87,6 +88,10 @@ void tighten(Bounds& bounds, const CallNode& call, size_t arg, int64_t added) {
   }
   if (must_be_positive(call, arg)) bounds.low = 1;
   if (!bounds.quantised) bounds.quantised = quantised_range(call, arg);
+  if (find_recurrent_op(call.op->name) != nullptr && arg == 4) {
+    bounds.high = call.args[0]->tensor_type().shape[0];
+    bounds.indices = true;
+  }
   if (call.op->name == "reverse_sequence" && arg == 1) {
     const Shape& data = call.args[0]->tensor_type().shape;
     int64_t axis = call.attrs.integer("seq_axis");

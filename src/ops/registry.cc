@@ -46,6 +46,7 @@ void register_all_ops() {
     register_quantised_ops();  // after the products of real numbers
     register_random_ops();
     register_rearrange_ops();
+    register_recurrent_ops();
     register_reduce_ops();
     register_resize_ops();
     register_roi_ops();

@@ -7,6 +7,7 @@
 
 #include "ir/op.h"
 #include "ir/work.h"
+#include "ops/recurrent.h"
 #include "ops/special_values.h"
 #include "ops/type_rules.h"
 #include "tensor_program/call.h"
@@ -120,7 +121,8 @@ bool multiplies(const CallNode& call) {
 }
 
 bool reads_all(const CallNode& call) {
-  return call.op->kind < FusionKind::kReduction || (multiplies(call) && call.args.size() > 2);
+  return call.op->kind < FusionKind::kReduction || (multiplies(call) && call.args.size() > 2) ||
+         find_recurrent_op(call.op->name) != nullptr;
 }
 
 OperatorRounding operator_rounding(const CallNode& call) {
@@ -141,9 +143,10 @@ OperatorRounding operator_rounding(const CallNode& call) {
     return {times > 1 ? times * one : 0, std::hypot(times * one, stored), cancelled(call)};
   }
   const double terms = summands(call);
-  // Softmax and attention hold exponentials besides.
-  const bool exponentials =
-      call.op->name.ends_with("softmax") || call.op->name.ends_with("attention");
+  // Softmax, attention and recurrent cells hold exponentials besides.
+  const bool exponentials = call.op->name.ends_with("softmax") ||
+                            call.op->name.ends_with("attention") ||
+                            find_recurrent_op(call.op->name) != nullptr;
   const double least = exponentials ? approximation : 1;
   return {one * std::max(least, std::sqrt(terms / 2)),
           std::hypot(one * std::max(least, std::sqrt(terms / 3)), stored)};

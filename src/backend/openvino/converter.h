@@ -77,6 +77,7 @@ ConverterTable matmul_converters();
 ConverterTable norm_converters();
 ConverterTable pool_converters();
 ConverterTable quantised_converters();
+ConverterTable recurrent_converters();
 ConverterTable reduce_converters();
 ConverterTable resize_converters();
 ConverterTable shape_converters();

@@ -12,9 +12,10 @@ import onnxruntime
 
 import elementwise
 import quantised
+import recurrent
 from elementwise import along
 
-EXPECTED = {**elementwise.UNARY, **elementwise.BROADCAST, **quantised.QUANTISED}
+EXPECTED = {**elementwise.UNARY, **elementwise.BROADCAST, **quantised.QUANTISED, **recurrent.RECURRENT}
 # On either side, values of these are rounded to float32 more than once.
 ROUNDED_OFTEN = {"scatter_elements", "scatter_nd"}
 
