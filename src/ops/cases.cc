@@ -23,6 +23,7 @@ const std::vector<OpCase>& op_cases() {
     add_elementwise_cases(all);
     add_normalisation_cases(all);
     add_recurrent_cases(all);
+    add_sample_cases(all);
     add_reduction_cases(all);
     add_shape_cases(all);
     add_index_cases(all);

@@ -41,6 +41,7 @@ void register_recurrent_ops();
 void register_reduce_ops();
 void register_resize_ops();
 void register_roi_ops();
+void register_sample_ops();
 void register_scan_ops();
 void register_scatter_ops();
 void register_select_ops();

@@ -50,6 +50,7 @@ void register_all_ops() {
     register_reduce_ops();
     register_resize_ops();
     register_roi_ops();
+    register_sample_ops();
     register_scan_ops();
     register_scatter_ops();
     register_select_ops();

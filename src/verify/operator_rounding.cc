@@ -7,7 +7,6 @@
 
 #include "ir/op.h"
 #include "ir/work.h"
-#include "ops/recurrent.h"
 #include "ops/special_values.h"
 #include "ops/type_rules.h"
 #include "tensor_program/call.h"
@@ -30,6 +29,10 @@ const Names kJumps = {"mod",       "floor_mod", "nn.thresholded_relu",
 // One correctly rounded operation; all other elementwise functions are approximations.
 const Names kArithmetic = {"add",      "subtract", "multiply",      "divide",     "sqrt",
                            "nn.prelu", "cast",     "nn.leaky_relu", "nn.bias_add"};
+// Functions of all their operands that hold approximations: cells' exponentials, places between
+// pixels.
+const Names kApproximate = {"nn.rnn", "nn.gru", "nn.lstm", "image.grid_sample",
+                            "nn.deformable_conv"};
 // What libraries' approximations of functions err by.
 constexpr double kApproximation = 8;  // units
 constexpr double kLogarithm = 32;     // near 1, where it is small
@@ -122,7 +125,7 @@ bool multiplies(const CallNode& call) {
 
 bool reads_all(const CallNode& call) {
   return call.op->kind < FusionKind::kReduction || (multiplies(call) && call.args.size() > 2) ||
-         find_recurrent_op(call.op->name) != nullptr;
+         kApproximate.count(call.op->name) != 0;
 }
 
 OperatorRounding operator_rounding(const CallNode& call) {
@@ -143,11 +146,11 @@ OperatorRounding operator_rounding(const CallNode& call) {
     return {times > 1 ? times * one : 0, std::hypot(times * one, stored), cancelled(call)};
   }
   const double terms = summands(call);
-  // Softmax, attention and recurrent cells hold exponentials besides.
-  const bool exponentials = call.op->name.ends_with("softmax") ||
-                            call.op->name.ends_with("attention") ||
-                            find_recurrent_op(call.op->name) != nullptr;
-  const double least = exponentials ? approximation : 1;
+  // Softmax and attention hold exponentials besides.
+  const bool approximate = call.op->name.ends_with("softmax") ||
+                           call.op->name.ends_with("attention") ||
+                           kApproximate.count(call.op->name) != 0;
+  const double least = approximate ? approximation : 1;
   return {one * std::max(least, std::sqrt(terms / 2)),
           std::hypot(one * std::max(least, std::sqrt(terms / 3)), stored)};
 }
@@ -181,6 +184,8 @@ double operation_rounding(tensor_program::TermOp op, DType dtype) {
 
 Continuity continuity(const CallNode& call) {
   if (kSteps.count(call.op->name) != 0) return Continuity::kSteps;
+  if (call.op->name == "image.grid_sample" && call.attrs.string("method") == "nearest")
+    return Continuity::kJumps;
   if (kJumps.count(call.op->name) != 0 || call.op->name == tensor_program::kCallOp)
     return Continuity::kJumps;
   bool reads_reals = false;

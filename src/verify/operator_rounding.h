@@ -33,8 +33,8 @@ double summands(const CallNode& call);
 // Returns whether it is a convolution, matrix product or attention: they multiply two tensors and
 // add up.
 bool multiplies(const CallNode& call);
-// Returns whether all operands have errors of their own: elementwise and recurrent operators, and
-// attention. In a
+// Returns whether all operands have errors of their own: elementwise and recurrent operators,
+// those that read between pixels, and attention. In a
 // product or a norm, noise on the first operand stands for the rounding of all sums.
 bool reads_all(const CallNode& call);
 

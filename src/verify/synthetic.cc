@@ -262,6 +262,7 @@ Ends ends_to_check(const Function& function) {
                                    "image.resize2d",
                                    "image.resize3d",
                                    "image.grid_sample",
+                                   "nn.deformable_conv",
                                    "topk",
                                    "argsort",
                                    "sort"};

@@ -17,7 +17,8 @@ inline std::set<std::string> operators_not_emitted() {
       "nn.conv2d_transpose nn.conv3d_transpose nn.group_norm nn.instance_norm "
       "nn.l2_normalize nn.lrn one_hot reverse_sequence right_shift "
       "scatter_elements scatter_nd tan topk random.normal random.run "
-      "random.uniform reinterpret vision.roi_align nn.rnn nn.gru nn.lstm");
+      "random.uniform reinterpret vision.roi_align nn.rnn nn.gru nn.lstm "
+      "image.grid_sample nn.deformable_conv");
   return std::set<std::string>(std::istream_iterator<std::string>(names), {});
 }
 

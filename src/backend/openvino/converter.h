@@ -80,6 +80,7 @@ ConverterTable quantised_converters();
 ConverterTable recurrent_converters();
 ConverterTable reduce_converters();
 ConverterTable resize_converters();
+ConverterTable sample_converters();
 ConverterTable shape_converters();
 
 // ---- What converters share.

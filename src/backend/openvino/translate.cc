@@ -21,7 +21,7 @@ const std::unordered_map<std::string_view, ConverterRow>& all_converters() {
     for (const ConverterTable& family :
          {conv_converters(), elementwise_converters(), index_converters(), matmul_converters(),
           norm_converters(), pool_converters(), quantised_converters(), recurrent_converters(),
-          reduce_converters(), resize_converters(), shape_converters()})
+          reduce_converters(), resize_converters(), sample_converters(), shape_converters()})
       for (const ConverterRow& row : family) rows->emplace(row.op, row);
     return rows;
   }();

@@ -13,6 +13,7 @@ void add_window_cases(Cases& cases);
 void add_elementwise_cases(Cases& cases);
 void add_normalisation_cases(Cases& cases);
 void add_recurrent_cases(Cases& cases);
+void add_sample_cases(Cases& cases);
 void add_reduction_cases(Cases& cases);
 void add_shape_cases(Cases& cases);
 void add_index_cases(Cases& cases);

@@ -66,11 +66,16 @@ TEST(DeformConv, WhatDoesNotFit) {
     const char* message;
   };
   for (const Bad& bad :
-       {Bad{{2, 2, 3, 3}, {1, 18, 4, 3}, {}, 1, 1, "offset of shape (1, 18, 4, 3)"},
-        {{2, 2, 3, 3}, {1, 18, 4, 4}, {1, 18, 4, 4}, 1, 1, "mask of shape"},
-        {{2, 2, 3, 3}, {1, 18, 4, 4}, {}, 2, 1, "group 2 does not fit"},
-        {{2, 2, 3, 3}, {1, 18, 4, 4}, {}, 1, 3, "offset_group 3"},
-        {{2, 2, 7, 7}, {1, 98, 1, 1}, {}, 1, 1, "does not fit data"}}) {
+       {Bad{{2, 2, 3, 3},
+            {1, 18, 4, 3},
+            {},
+            1,
+            1,
+            "offset must have shape (1, 18, 4, 4), not (1, 18, 4, 3)"},
+        {{2, 2, 3, 3}, {1, 18, 4, 4}, {1, 18, 4, 4}, 1, 1, "mask must have shape (1, 9, 4, 4)"},
+        {{2, 2, 3, 3}, {1, 18, 4, 4}, {}, 2, 1, "groups 2 does not fit"},
+        {{2, 2, 3, 3}, {1, 18, 4, 4}, {}, 1, 3, "offset_groups 3"},
+        {{2, 2, 7, 7}, {1, 98, 1, 1}, {}, 1, 1, "a window of 7 does not fit extent 6"}}) {
     ModelBuilder m(19);
     m.input("x", {"1", "2", "6", "6"}).constant("w", random_floats(bad.weight, 1));
     m.input("o", dims_of(bad.offset));

@@ -4,7 +4,6 @@
 
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/operators/converters.h"
-#include "frontend/onnx/operators/image_sampler.h"
 
 namespace collage::frontend {
 
@@ -53,70 +52,14 @@ Result<Expr> convert_affine_grid(NodeContext& node) {
   return node.reshape(grid, std::move(shape));
 }
 
-// The coordinate along an axis of the image, in pixels, as (batch, 1, places).
-Result<Expr> grid_coordinate(NodeContext& node, size_t axis, int64_t extent, bool align_corners) {
-  const Expr& grid = node.in(1);
-  const Shape& shape = shape_of(grid);
-  const int64_t last = rank_of(grid) - 1;
-  const auto component = static_cast<int64_t>(shape.back()) - 1 - static_cast<int64_t>(axis);
-  Expr x = TRY(
-      node.call("strided_slice", {grid},
-                {{"begin", Ints{component}}, {"end", Ints{component + 1}}, {"axes", Ints{last}}}));
-  x = TRY(node.reshape(x, {shape[0], 1, product(shape, 1, shape.size() - 1)}));
-  const auto pixels = static_cast<double>(extent);
-  const auto combine = [&](const char* op, const Expr& a, double b) -> Result<Expr> {
-    return node.call(op, {a, TRY(node.scalar_like(a, b))});
-  };
-  // (x + 1) / 2 of the pixels' centres, or of their outer edges
-  x = TRY(combine("add", x, 1));
-  if (align_corners) return combine("multiply", x, (pixels - 1) / 2);
-  x = TRY(combine("multiply", x, pixels / 2));
-  return combine("subtract", x, 0.5);
-}
-
-Result<Expr> sample_grid(NodeContext& node, SamplingMode mode) {
-  const Shape &data = node.shape(0), &grid = node.shape(1);
-  const size_t dims = data.size() < 3 ? 0 : data.size() - 2;
-  if (dims == 0 || grid.size() != data.size() || grid[0] != data[0] ||
-      grid.back() != static_cast<int64_t>(dims) || node.dtype(1) != node.dtype(0) ||
-      !is_float(node.dtype(0)))
-    return bad_model("a grid of shape {} for data of shape {}", shape_to_string(grid),
-                     shape_to_string(data));
-  if (dims > 3) return unsupported("{} spatial dimensions", dims);
-  const Ints extents(data.begin() + 2, data.end());
-  std::vector<Expr> coordinates;
-  for (size_t axis = 0; axis < dims; ++axis) {
-    if (extents[axis] < 1) return unsupported("data of shape {}", shape_to_string(data));
-    coordinates.push_back(TRY(grid_coordinate(node, axis, extents[axis], mode.align_corners)));
-  }
-  Expr image = TRY(node.reshape(node.in(0), {data[0], data[1], num_elements(extents)}));
-  Expr result = TRY(ImageSampler(node, mode, extents).read(image, coordinates));
-  Shape shape = {data[0], data[1]};
-  shape.insert(shape.end(), grid.begin() + 1, grid.end() - 1);
-  return node.reshape(result, std::move(shape));
-}
-
 // Operator set 20 renamed the modes.
 Result<Expr> convert_grid_sample(NodeContext& node) {
-  const std::string mode = TRY(node.text("mode", "linear"));
-  const std::string padding = TRY(node.text("padding_mode", "zeros"));
-  SamplingMode how;
-  if (mode == "nearest") {
-    how.sampling = Sampling::kNearest;
-  } else if (mode == "cubic" || mode == "bicubic") {
-    how.sampling = Sampling::kCubic;
-  } else if (mode != "linear" && mode != "bilinear") {
-    return bad_model("mode '{}' is unknown", mode);
-  }
-  if (padding == "border") {
-    how.beyond = Beyond::kBorder;
-  } else if (padding == "reflection") {
-    how.beyond = Beyond::kReflection;
-  } else if (padding != "zeros") {
-    return bad_model("padding_mode '{}' is unknown", padding);
-  }
-  how.align_corners = TRY(node.flag("align_corners", false));
-  return sample_grid(node, how);
+  std::string mode = TRY(node.text("mode", "linear"));
+  if (mode.starts_with("bi")) mode = mode.substr(2);
+  return node.call("image.grid_sample", {node.in(0), node.in(1)},
+                   {{"method", mode},
+                    {"padding_mode", TRY(node.text("padding_mode", "zeros"))},
+                    {"align_corners", TRY(node.flag("align_corners", false))}});
 }
 
 }  // namespace
