@@ -93,6 +93,7 @@ class CostModel {
   }
 };
 
+class Pace;         // opaque
 class WeightForms;  // opaque
 std::shared_ptr<WeightForms> make_weight_forms();
 
@@ -109,6 +110,14 @@ struct ProgramOptions {
   // Costs measured with less effort are measured again. Waiting for quiet moments of a shared
   // machine takes at most as long as measuring under kFast, and 10 s more under the others.
   Effort effort = Effort::kDefault;
+  // Empty: the costs of everything that could be in the best program are measured, for as long as
+  // that takes. Else the answer comes first: the program that was chosen for this model before, or
+  // one that each toolchain makes by itself, the fastest of those; then costs are measured for at
+  // most so many seconds, about, and the program is a better one if that shows any. Ignored where
+  // other options ask for measured costs: frozen_costs, always_measure, cost_model, max_error, or
+  // the effort kMax.
+  std::optional<double> budget_seconds;
+  std::shared_ptr<Pace> pace;  // of measuring in the background: what Tuning sets (tuning.h)
   // Measures even if one toolchain is left besides the host. Otherwise such a program is compiled
   // without measuring, unless the effort is kMax or all costs are known.
   bool always_measure = false;

@@ -132,6 +132,8 @@ class ContextPool {
   ContextPool(Program program, size_t most);
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs);
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
+  // Uses another program, of the same inputs and outputs, for the runs that begin from now on.
+  void replace(Program program);
 
  private:
   std::shared_ptr<internal::PoolImpl> impl_;

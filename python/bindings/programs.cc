@@ -3,6 +3,7 @@
 #include <collage/dynamic.h>
 #include <collage/progress.h>
 #include <collage/report.h>
+#include <collage/tuning.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -152,6 +153,40 @@ AnyProgram compile(const Model& model, ProgramOptions options,
   return AnyProgram(value_of(std::move(program)), Origin{model, std::move(record)});
 }
 
+// Its end is waited for without the interpreter's lock, which its thread takes.
+struct BackgroundTuning {
+  explicit BackgroundTuning(Tuning started) : tuning(std::move(started)) {}
+  ~BackgroundTuning() {
+    tuning.stop();
+    (void)unlocked([&] { return tuning.wait(); });
+  }
+  BackgroundTuning(const BackgroundTuning&) = delete;
+  BackgroundTuning& operator=(const BackgroundTuning&) = delete;
+  Tuning tuning;
+};
+
+// In the background; `better` gets each program that is faster.
+BackgroundTuning* tune(const Model& model, const ProgramOptions& options, nb::object better) {
+  const Clock::time_point begin = Clock::now();
+  // Destroyed with the interpreter's lock, wherever the last copy goes.
+  const std::shared_ptr<nb::object> callback(new nb::object(std::move(better)),
+                                             [](nb::object* object) {
+                                               const nb::gil_scoped_acquire locked;
+                                               delete object;
+                                             });
+  return new BackgroundTuning(Tuning::start(model, options, [=](const Program& program) {
+    RunRecord record;
+    record.threads = options.threads;
+    record.compile_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    const nb::gil_scoped_acquire locked;
+    try {
+      (*callback)(AnyProgram(program, Origin{model, std::move(record)}));
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("the function that Model.tune calls");
+    }
+  }));
+}
+
 nb::list run(AnyProgram& self, const nb::list& inputs) {
   std::vector<Array> arrays;
   const std::vector<Tensor> tensors = view_inputs(inputs, self.program.inputs(), arrays);
@@ -211,6 +246,7 @@ void bind_options(nb::module_& core) {
       .def_rw("strict_accuracy", &P::strict_accuracy)
       .def_rw("always_measure", &P::always_measure)
       .def_rw("max_error", &P::max_error)
+      .def_rw("budget_seconds", &P::budget_seconds)
       .def("set_effort",
            [](P& self, const std::string& effort) { self.effort = effort_of(effort); })
       .def("share_weights",
@@ -245,6 +281,14 @@ void bind_programs(nb::module_& core, nb::class_<Model>& model) {
       .def_ro("kernels", &SpecialisationInfo::kernels)
       .def_ro("compile_seconds", &SpecialisationInfo::compile_seconds)
       .def_ro("runs", &SpecialisationInfo::runs);
+  nb::class_<BackgroundTuning>(core, "Tuning")
+      .def_prop_ro("done", [](const BackgroundTuning& self) { return self.tuning.is_done(); })
+      .def("wait",
+           [](BackgroundTuning& self) { check(unlocked([&] { return self.tuning.wait(); })); })
+      .def("stop", [](BackgroundTuning& self) {
+        self.tuning.stop();
+        check(unlocked([&] { return self.tuning.wait(); }));
+      });
   nb::class_<AnyProgram>(core, "Program")
       .def_prop_ro("inputs", [](const AnyProgram& self) { return self.program.inputs(); })
       .def_prop_ro("outputs", [](const AnyProgram& self) { return self.program.outputs(); })
@@ -270,6 +314,7 @@ void bind_programs(nb::module_& core, nb::class_<Model>& model) {
         (void)self.compiled("its kernels are compiled");
         return value_of(self.program.module());
       });
+  model.def("tune", &tune, nb::arg("options"), nb::arg("better"));
   model.def("compile", &compile, nb::arg("options"), nb::kw_only(), nb::arg("check_inputs"),
             nb::arg("progress").none());
   core.def(

@@ -31,7 +31,7 @@ from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
 __all__ = ["ArrayType", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
-           "SharedWeights", "Specialisation", "TensorInfo", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
+           "SharedWeights", "Specialisation", "TensorInfo", "Tuning", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
            "from_exported", "function", "item", "load", "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function",
            "tuple_of"]
 
@@ -154,6 +154,13 @@ class Program:
         """States become empty."""
         self._core.reset()
 
+    def replace(self, other: Program) -> None:
+        """Calls of this program that begin from now on run the other one, of the same inputs and outputs."""
+        if [repr(info) for info in self.inputs + self.outputs] != [repr(info) for info in other.inputs + other.outputs]:
+            raise Error(ErrorCode.USAGE, "replace: the programs differ in their inputs or outputs")
+        self._core, self._run, self._report_text = other._core, other._run, other._report_text
+        self.__dict__.pop("report", None)
+
     def beside(self) -> Program:
         """Of one that was loaded: another with the same weights and code, and with states of its own, that runs at the same time."""
         return Program(self._core.beside(), self._report_text)
@@ -166,6 +173,26 @@ class Program:
 
     def _in_order(self, named: Mapping[str, Array], first: Sequence[Array] = ()) -> list[Array]:
         return [*first, *_pick(named, self._names[len(first):], "input")]
+
+
+class Tuning:
+    """What `Model.tune` does in the background; it ends when this is deleted. What was measured is kept."""
+
+    def __init__(self, core: _core.Tuning) -> None:
+        self._core = core
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to measure, or its time is over."""
+        return self._core.done
+
+    def wait(self) -> None:
+        """Returns once it is done; an error ended it early."""
+        self._core.wait()
+
+    def stop(self) -> None:
+        """Ends it, and returns when it has ended."""
+        self._core.stop()
 
 
 class Model:
@@ -190,7 +217,8 @@ class Model:
         devices: str = "",
         memory: Union[str, Sequence[str]] = (),
         threads: int = 0,
-        effort: str = "default",
+        effort: str = "",
+        budget: float = 0,
         database: Path = "",
         config: Path = "",
         worker: Path = "",
@@ -202,19 +230,32 @@ class Model:
         check_inputs: Sequence[Mapping[str, Array]] = (),
         progress: Optional[Callable[[Progress], Any]] = None,
     ) -> Program:
-        """The fastest measured program. The first time on a machine this measures, for minutes; afterwards costs are known.
+        """A program in seconds, verified; after `budget` seconds of measuring a faster one, if that finds any.
 
-        Arguments are the command's flags (docs/command.md). `progress` is called a few times a second at most;
+        With `effort` ("fast", "default", "max") all costs are measured that could matter, for as long as it takes; the plan is known from
+        then on. Arguments are the command's flags (docs/command.md). `progress` is called a few times a second at most;
         an exception that it raises, or Ctrl-C, ends the compilation, and what was measured is kept.
         """
         heard = None if progress is None else lambda *values: progress(Progress(*values))
         names = [info.name for info in self.inputs]
         options = _make_options(
             targets=targets, exclude=exclude, pin=pin, devices=devices, memory=memory, threads=threads, effort=effort,
-            database=database, config=config, worker=worker, frozen_costs=frozen_costs,
+            budget=budget, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
             strict_accuracy=strict_accuracy, always_measure=always_measure, max_error=max_error,
             shared_weights=shared_weights)
         return Program(self._core.compile(options, check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard))
+
+    def tune(self, better: Callable[[Program], Any], *, budget: Optional[float] = None, **options: Any) -> Tuning:
+        """Measures in the background, beside a program that `compile` made, and calls `better` with each program that is faster and verified.
+
+            tuning = model.tune(program.replace)
+
+        It is called on a thread of its own. `budget`: seconds of measuring at most; `options`: those of `compile`. While this process
+        computes anything else, measuring takes at most a twentieth of the time.
+        """
+        made = _make_options(**options)
+        made.budget_seconds = budget
+        return Tuning(self._core.tune(made, lambda core: better(Program(core))))
 
     def text(self, *, values: bool = True, types: bool = False) -> str:
         """Relay text, which `collage.parse` reads. Without `values` constants of more than 64 elements are there by type alone."""

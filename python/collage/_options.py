@@ -18,7 +18,8 @@ def make_options(
     devices: str = "",
     memory: Union[str, Sequence[str]] = (),
     threads: int = 0,
-    effort: str = "default",
+    effort: str = "",
+    budget: float = 0,
     database: Path = "",
     config: Path = "",
     worker: Path = "",
@@ -34,7 +35,9 @@ def make_options(
                  strict_accuracy=strict_accuracy, always_measure=always_measure, max_error=max_error)
     for name, value in given.items():
         setattr(options, name, value)
-    options.set_effort(effort)
+    options.set_effort(effort or "fast")
+    if not effort:
+        options.budget_seconds = budget
     if shared_weights is not None:
         options.share_weights(shared_weights)
     return options

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 
@@ -19,12 +20,20 @@ struct PoolOfContexts {
   size_t unmade;  // contexts that may still be made
 };
 
-struct PoolImpl {
-  PoolImpl(Program shared, size_t most)
+// A program and its contexts; runs that it leased a context to keep it alive.
+struct PooledProgram {
+  PooledProgram(Program shared, size_t most)
       : program(std::move(shared)),
         contexts([most] { return std::make_unique<PoolOfContexts>(most); }) {}
   const Program program;
   OfProcess<PoolOfContexts> contexts;  // threads of a parent process give none back
+};
+
+struct PoolImpl {
+  PoolImpl(const Program& program, size_t count)
+      : most(count), pooled(std::make_shared<PooledProgram>(program, count)) {}
+  const size_t most;
+  std::atomic<std::shared_ptr<PooledProgram>> pooled;
 };
 
 }  // namespace internal
@@ -34,8 +43,8 @@ namespace {
 // A context of the pool, for the time of a run.
 class Lease {
  public:
-  static Result<Lease> take(internal::PoolImpl& impl) {
-    internal::PoolOfContexts& pool = impl.contexts.get();
+  static Result<Lease> take(internal::PooledProgram& pooled) {
+    internal::PoolOfContexts& pool = pooled.contexts.get();
     std::unique_lock lock(pool.mutex);
     pool.given_back.wait(lock, [&] { return !pool.free.empty() || pool.unmade > 0; });
     if (!pool.free.empty()) {
@@ -45,7 +54,7 @@ class Lease {
     }
     --pool.unmade;
     lock.unlock();
-    Result<Context> made = impl.program.make_context();
+    Result<Context> made = pooled.program.make_context();
     if (made.ok()) return Lease(pool, std::move(made).value());
     lock.lock();
     ++pool.unmade;
@@ -81,9 +90,14 @@ ContextPool::ContextPool(Program program, size_t most)
 
 Status ContextPool::run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
   return without_exceptions([&]() -> Status {
-    Lease lease = TRY(Lease::take(*impl_));
+    const std::shared_ptr<internal::PooledProgram> pooled = impl_->pooled;
+    Lease lease = TRY(Lease::take(*pooled));
     return lease.context().run(inputs, outputs);
   });
+}
+
+void ContextPool::replace(Program program) {
+  impl_->pooled = std::make_shared<internal::PooledProgram>(std::move(program), impl_->most);
 }
 
 Result<std::vector<Tensor>> ContextPool::run(const std::vector<Tensor>& inputs) {

@@ -58,7 +58,8 @@ struct BackendTraits {
   // kernels of a cover are tried as one (choose/cover_variations.cc).
   bool prefers_maximal_regions = false;
   // True if its kernels take milliseconds to compile, and run well enough without measuring: for
-  // shapes that come in the middle of a run (dynamic/stage_program.h).
+  // first answers (choose/light_cover.h), and shapes that come in the middle of a run
+  // (dynamic/stage_program.h).
   bool compiles_fast = false;
   // True if its kernels compute with threads of their own (ThreadUse::kOwnPool): the search charges
   // for waking them up beside the team.

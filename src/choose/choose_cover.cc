@@ -273,20 +273,30 @@ class Choice {
       if (*contender == nullptr)
         return error(ErrorCode::kVerification, "{}", all_.racers[c].failure);
       return RunBlock([this, contender = *contender, inputs](std::vector<double>& samples) {
+        if (options_.pace != nullptr) options_.pace->rest();
         const auto turn = turn_to_measure();
         BlockOptions block;
+        if (options_.quick) block.seconds_per_block = 0.1;
+        if (options_.quick) block.least_runs = block.warm_ups = 1;
         block.gate = options_.gate;
         if (block.gate != nullptr) block.gate->await(options_.threads);
         return run_block(contender->executor, inputs, contender->outputs, block, samples);
       });
     };
     RaceOptions race;
+    if (options_.quick) {
+      race.blocks = 2;
+      race.least_blocks = 1;
+      race.seconds = 0.5;
+      race.surely = 0.1;
+    }
     race.alive =
         std::min(kMostAlive,
                  1 + static_cast<size_t>(kConstantsAlive / std::max(options_.constant_bytes, 1.0)));
     race.go_on = [&](size_t at, size_t count) {
       if (progress != nullptr) progress->update("timing covers", at, count, 0, 0);
-      return broken.ok() && !interrupted();
+      const bool stopped = options_.pace != nullptr && options_.pace->is_stopped();
+      return broken.ok() && !interrupted() && !stopped;
     };
     const Result<std::optional<size_t>> winner = run_race(all_.racers, enter, race);
     if (progress != nullptr) progress->finish("timing covers");

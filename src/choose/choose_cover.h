@@ -16,6 +16,7 @@
 #include "choose/cover_search.h"
 #include "choose/memory_limits.h"
 #include "measure/noise_gate.h"
+#include "measure/pace.h"
 
 namespace collage {
 
@@ -58,9 +59,11 @@ struct ChooseOptions {
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
   double max_error = 0;       // of any cover's outputs, where the user says
   bool frozen = false;
+  bool quick = false;    // a difference of a tenth is worth finding, no smaller one
   bool untimed = false;  // where these covers were never timed, the first that is right is taken
   std::vector<MemoryLimit> memory_limits;
   NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments
+  Pace* pace = nullptr;       // not null: timing rests beside other work of this process
 };
 
 using Lower = std::function<Result<LoweredPlan>(const NamedCover&)>;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/interrupt.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {
@@ -147,7 +146,7 @@ TensorType CoverProblem::type_of(const TensorRef& tensor) const {
 }
 
 Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
-  if (interrupted() && !only_known_) {
+  if (!only_known_ && estimator_.only_knows()) {  // from now on
     only_known_ = true;
     for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
     return true;
@@ -190,7 +189,7 @@ Result<bool> CoverProblem::ask_for(const ChosenConversion& conversion) {
   std::optional<ConversionRow>& known =
       conversions_[{type.to_string(), conversion.from, conversion.to}];
   if (known) return false;
-  if (interrupted()) return false;
+  if (estimator_.only_knows()) return false;
   known = TRY(estimator_.conversion_cost(type, conversion.from, conversion.to));
   return true;
 }

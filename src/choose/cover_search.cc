@@ -248,6 +248,36 @@ const MeasuredVariant& row_of(const Cover::Kernel& kernel,
   return candidates[kernel.candidate].costs->variants[kernel.variant];
 }
 
+void add_cover(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
+               CoverSearch& found) {
+  std::map<std::pair<std::string, std::string>, size_t> known;  // by nodes and target
+  const auto place = [](const CostedCandidate& candidate) {
+    return std::pair(candidate.partition.sub_graph.inside().to_string(),
+                     candidate.partition.spec->target.to_string());
+  };
+  for (size_t c = 0; c < found.candidates.size(); ++c) known.emplace(place(found.candidates[c]), c);
+  NamedCover added = cover;
+  for (Cover::Kernel& kernel : added.kernels) {
+    const MeasuredVariant& used = row_of(kernel, candidates);
+    const CostedCandidate& own = candidates[kernel.candidate];
+    const auto [at, is_new] = known.emplace(place(own), found.candidates.size());
+    if (is_new) found.candidates.push_back(own);
+    CostedCandidate& candidate = found.candidates[at->second];
+    if (candidate.costs == nullptr) candidate.costs = own.costs;
+    const std::vector<MeasuredVariant>& rows = candidate.costs->variants;
+    const auto same = std::find_if(rows.begin(), rows.end(), [&](const MeasuredVariant& row) {
+      return row.variant == used.variant;
+    });
+    kernel.candidate = at->second;
+    kernel.variant = static_cast<size_t>(same - rows.begin());
+    if (same != rows.end()) continue;
+    auto costs = std::make_shared<TargetCosts>(*candidate.costs);
+    costs->variants.push_back(used);
+    candidate.costs = std::move(costs);
+  }
+  found.covers.push_back(std::move(added));
+}
+
 void adopt_costs(const std::vector<CostedCandidate>& asked,
                  std::vector<CostedCandidate>& candidates) {
   for (size_t c = 0; c < candidates.size(); ++c)

@@ -68,6 +68,9 @@ const MeasuredVariant& row_of(const Cover::Kernel& kernel,
 // cover's kernels.
 SearchProblem problem_of(const Cover& cover, const DataflowGraph& graph,
                          const std::vector<CostedCandidate>& candidates);
+// Adds a cover of other candidates, those with their costs that are not the same as known ones.
+void add_cover(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
+               CoverSearch& found);
 // What nobody was asked about gets the costs that it has in `asked`, which has the same candidates.
 void adopt_costs(const std::vector<CostedCandidate>& asked,
                  std::vector<CostedCandidate>& candidates);

@@ -23,7 +23,9 @@ Status run_block(Executor& executor, std::span<const Tensor> inputs, std::vector
   ThreadTeam* const team = executor.team();
   double unseen = 0;
   size_t seen = samples.size();  // so many are kept
-  for (int i = 0; i < options.runs_per_block && (i < 2 || spent < options.seconds_per_block); ++i) {
+  for (int i = 0;
+       i < options.runs_per_block && (i < options.least_runs || spent < options.seconds_per_block);
+       ++i) {
     samples.push_back(TRY(timed_run()));
     spent += samples.back();
     unseen += samples.back();

@@ -11,8 +11,9 @@ namespace collage {
 
 struct BlockOptions {
   int runs_per_block = 20;
-  double seconds_per_block = 0.4;  // fewer runs when one takes long (at least 2)
-  int warm_ups = 2;                // one, where a run takes longer than a block
+  double seconds_per_block = 0.4;  // fewer runs when one takes long
+  int least_runs = 2;
+  int warm_ups = 2;  // one, where a run takes longer than a block
   int pause_ms = 50;
   NoiseGate* gate = nullptr;  // not null: what it does not keep is run again
 };

@@ -34,7 +34,7 @@ const Target& target_of(const CostedCandidate& candidate) {
 }
 
 std::string key_of(const CandidatePartition& candidate) {
-  return candidate.spec->name + " " + candidate.sub_graph.inside().to_string();
+  return candidate.spec->target.to_string() + " " + candidate.sub_graph.inside().to_string();
 }
 
 bool has_usable(const CostedCandidate& candidate) {
@@ -50,17 +50,16 @@ void forget_seconds(NamedCover& cover) {
 
 }  // namespace
 
-LightSearch::LightSearch(const Candidates& candidates, MeasuredCosts& costs, VariantDemands demands,
-                         const CompileOptions& compile, KernelCompiler compile_kernel,
-                         Progress* progress)
-    : graph_(*candidates.graph),
-      candidates_(candidates.found),
-      costs_(costs),
+LightSearch::LightSearch(LightContext context, PartitionSpecPtr leader)
+    : graph_(*context.candidates.graph),
+      candidates_(context.candidates.found),
+      costs_(context.costs),
       stated_(graph_),
-      demands_(std::move(demands)),
-      compile_(compile),
-      compile_kernel_(std::move(compile_kernel)),
-      progress_(progress) {}
+      demands_(std::move(context.demands)),
+      compile_(context.compile),
+      compile_kernel_(std::move(context.compile_kernel)),
+      progress_(context.progress),
+      leader_(std::move(leader)) {}
 
 Result<CoverSearch> LightSearch::find() {
   CoverSearch found;
@@ -79,6 +78,41 @@ Result<CoverSearch> LightSearch::find() {
   warn_of_fallbacks(found.covers[0]);
   found.candidates = seen_;
   return found;
+}
+
+Result<CoverSearch> LightSearch::find_again(const PlanRow& plan) {
+  TRY(adopt_boundaries(plan));
+  CoverSearch found;
+  found.covers.push_back(TRY(cover_of_chosen()));
+  found.covers[0].name = found.covers[0].origin = kKnownPlan;
+  if (!TRY(compile(found.covers[0]))) return internal_error("a kernel does not compile any more");
+  found.candidates = seen_;
+  return found;
+}
+
+// Candidates that were merged (cover_variations.h) are found by no rule.
+Status LightSearch::adopt_boundaries(const PlanRow& plan) {
+  std::map<std::string, const CandidatePartition*> known;
+  std::map<std::string, PartitionSpecPtr> specs;
+  for (const CandidatePartition& candidate : candidates_) {
+    known.emplace(key_of(candidate), &candidate);
+    specs.emplace(candidate.spec->target.to_string(), candidate.spec);
+  }
+  for (const auto& [nodes, target, variant] : plan.kernels) {
+    IndexSet inside;
+    for (size_t node : nodes) {
+      if (node >= graph_.size()) return internal_error("a plan of another graph");
+      inside.insert(node);
+    }
+    const auto spec = specs.find(target);
+    if (spec == specs.end()) return internal_error("no candidates of {}", target);
+    CandidatePartition kernel{"merged", SubGraph::of(graph_, inside), spec->second};
+    const auto found = known.find(key_of(kernel));
+    if (found != known.end()) kernel = *found->second;
+    required_[key_of(kernel)] = variant;
+    chosen_.insert(TRY(look_at(kernel)));
+  }
+  return {};
 }
 
 void LightSearch::refuse(const std::string& kernel, const std::string& reason) {
@@ -101,7 +135,8 @@ Status LightSearch::choose_boundaries() {
            (seen_[known->second].works() && !failed.contains(known->second));
   };
   for (bool all_usable = false; !all_usable;) {
-    const std::vector<CandidatePartition> chosen = partition_lightly(graph_, candidates_, may_work);
+    const std::vector<CandidatePartition> chosen = partition_lightly(
+        graph_, candidates_, may_work, [&](const PartitionSpec& spec) { return rank_of(spec); });
     TRY(try_beside_each_other(chosen));
     chosen_.clear();
     for (const CandidatePartition& candidate : chosen) chosen_.insert(TRY(look_at(candidate)));
@@ -113,6 +148,22 @@ Status LightSearch::choose_boundaries() {
       }
   }
   return {};
+}
+
+int LightSearch::rank_of(const PartitionSpec& spec) const {
+  if (spec.is_host) return 4;
+  if (leader_ == nullptr || spec.target == leader_->target) return 0;
+  const BackendTraits& traits = find_backend(spec.target.kind)->traits();
+  const bool moves_nothing = !traits.kernels.empty() &&
+                             std::all_of(traits.kernels.begin(), traits.kernels.end(),
+                                         [](const KernelRow& row) { return row.work.in_place; });
+  if (moves_nothing) return 1;
+  return traits.compiles_fast ? 2 : 3;
+}
+
+const std::string& LightSearch::required_variant(const CandidatePartition& candidate) const {
+  const auto found = required_.find(key_of(candidate));
+  return found != required_.end() ? found->second : stated_.variant(candidate);
 }
 
 Status LightSearch::try_beside_each_other(const std::vector<CandidatePartition>& candidates) {
@@ -152,7 +203,7 @@ Result<size_t> LightSearch::look_at(const CandidatePartition& candidate) {
 
 // The variant that is stated, where the target does not list it: a schedule search found it.
 Result<std::optional<Variant>> LightSearch::unlisted_stated(const CostedCandidate& entry) const {
-  const std::string& stated = stated_.variant(entry.partition);
+  const std::string& stated = required_variant(entry.partition);
   const auto is_stated = [&](const Variant& variant) { return variant.to_string() == stated; };
   if (stated.empty() ||
       std::any_of(entry.costs->variants.begin(), entry.costs->variants.end(),
@@ -182,7 +233,7 @@ Status LightSearch::try_candidate(size_t position, const Variant* wanted) {
   CostedCandidate& entry = seen_[position];
   TargetCosts costs = TRY(costs_.tried_function(entry.function, target_of(entry), wanted));
   leave_out(entry.function, costs, demands_);
-  const std::string& stated = stated_.variant(entry.partition);
+  const std::string& stated = required_variant(entry.partition);
   for (MeasuredVariant& row : costs.variants) {
     if (!stated.empty() && stated != row.variant.to_string())
       row.cost = Invalid{"the module states the variant " + stated};
@@ -202,8 +253,10 @@ Result<NamedCover> LightSearch::cover_of_chosen() {
   const SearchResult found = TRY(problem.settle(
       [&] { return search_covers(restricted(problem.problem(), is_chosen), options); }));
   seen_ = problem.candidates();  // whose variants the cover numbers
-  NamedCover cover = named_cover(problem, "light", found.covers.at(0));
-  cover.origin = "light";
+  NamedCover cover =
+      named_cover(problem, leader_ == nullptr ? "light" : leader_->target.to_string() + " first",
+                  found.covers.at(0));
+  cover.origin = leader_ == nullptr ? "light" : kFirstAnswer;
   if (!is_measured(cover)) forget_seconds(cover);
   return cover;
 }
@@ -298,6 +351,46 @@ void LightSearch::warn_of_fallbacks(const NamedCover& cover) const {
           say(other, row.variant.name + ": " + invalid->reason);
     }
   }
+}
+
+LightCovers::LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders)
+    : context_(std::move(context)) {
+  for (const PartitionSpecPtr& leader : leaders)
+    searches_.push_back(std::make_unique<LightSearch>(context_, leader));
+}
+
+Result<CoverSearch> LightCovers::find() {
+  CoverSearch found;
+  Status none;
+  for (const auto& search : searches_) {
+    const Result<CoverSearch> one = search->find();
+    if (one) {
+      add_cover(one->covers[0], one->candidates, found);
+    } else if (none.ok()) {
+      none = one.status();
+    }
+  }
+  if (found.covers.empty()) return none;
+  return found;
+}
+
+Result<CoverSearch> LightCovers::find_again(const PlanRow& plan) {
+  return LightSearch(context_, nullptr).find_again(plan);
+}
+
+void LightCovers::refuse(const std::string& kernel, const std::string& reason) {
+  for (const auto& search : searches_) search->refuse(kernel, reason);
+}
+
+std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates) {
+  std::vector<PartitionSpecPtr> leaders;
+  for (const PartitionSpecPtr& spec : candidates.specs)
+    if (!spec->is_host && find_backend(spec->target.kind)->traits().compiles_fast &&
+        std::any_of(candidates.found.begin(), candidates.found.end(),
+                    [&](const CandidatePartition& found) { return found.spec == spec; }))
+      leaders.push_back(spec);
+  if (leaders.empty()) leaders.push_back(nullptr);
+  return leaders;
 }
 
 bool is_determined(const std::vector<PartitionSpecPtr>& specs) {

@@ -1,7 +1,9 @@
-// The cover where the toolchain is determined: what FuseOps and the partition_for_<toolchain>
-// functions of other compilers do, with no search over boundaries and no measurement.
+// A cover without a search over boundaries and without measuring, as FuseOps and the
+// partition_for_<toolchain> functions of other compilers make it: the only one where the toolchain
+// is determined, and one for each toolchain that compiles fast where an answer is wanted at once.
 //
-//   boundaries   the largest candidates that fit together (partition/lightweight.h)
+//   boundaries   the largest candidates that fit together (partition/lightweight.h): the leading
+//                toolchain's first, then those of others by how fast they compile
 //   variants     those whose costs are known compete by them; of the others the backend's first is
 //                preferred, unless a later one saves a change of layout
 //   trust        what was never measured is tried once, in a worker: it must compile and compute
@@ -12,10 +14,13 @@
 // (culprits.h) are refused, and the cover is found again.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
+#include "base/interrupt.h"
 #include "choose/cover_search.h"
 #include "partition/stated_kernels.h"
 
@@ -23,22 +28,39 @@ namespace collage {
 
 // One toolchain besides the host: there is nothing to choose.
 bool is_determined(const std::vector<PartitionSpecPtr>& specs);
+// The toolchains that compile fast, of those that found candidates; one null pointer if none does.
+std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates);
+
+// What is given by reference must outlive what uses it.
+struct LightContext {
+  const Candidates& candidates;
+  MeasuredCosts& costs;
+  VariantDemands demands;
+  const CompileOptions& compile;
+  KernelCompiler compile_kernel;
+  Progress* progress = nullptr;  // may be null
+};
 
 // As an estimator it gives what is known, else analytic estimates, and tries what a cover uses.
 class LightSearch : private CostEstimator {
  public:
-  // All that is given by reference must outlive it; `progress` may be null.
-  LightSearch(const Candidates& candidates, MeasuredCosts& costs, VariantDemands demands,
-              const CompileOptions& compile, KernelCompiler compile_kernel, Progress* progress);
+  // `leader` null: the toolchains choose in their order.
+  LightSearch(LightContext context, PartitionSpecPtr leader);
 
   // Its one cover, of the candidates that were looked at so far, all of whose kernels compile. It
   // predicts nothing unless all of its costs are known.
   Result<CoverSearch> find();
+  // The cover of these kernels, if they still exist and compile.
+  Result<CoverSearch> find_again(const PlanRow& plan);
   // Leaves a kernel (kernel_text) out of the covers found from now on.
   void refuse(const std::string& kernel, const std::string& reason);
 
  private:
   Status choose_boundaries();
+  Status adopt_boundaries(const PlanRow& plan);
+  int rank_of(const PartitionSpec& spec) const;
+  // The text of the variant that a candidate's kernel must have; "": any.
+  const std::string& required_variant(const CandidatePartition& candidate) const;
   Status try_beside_each_other(const std::vector<CandidatePartition>& candidates);
   Result<size_t> look_at(const CandidatePartition& candidate);
   Result<std::optional<Variant>> unlisted_stated(const CostedCandidate& entry) const;
@@ -49,6 +71,7 @@ class LightSearch : private CostEstimator {
   Result<bool> compile(const NamedCover& cover);
   void warn_of_fallbacks(const NamedCover& cover) const;
 
+  bool only_knows() const override { return interrupted(); }
   Result<std::vector<TargetCosts>> kernel_costs(
       const std::vector<KernelQuestion>& questions) override;
   Result<ConversionRow> conversion_cost(const TensorType& type, const Encoding& from,
@@ -68,12 +91,29 @@ class LightSearch : private CostEstimator {
   const CompileOptions& compile_;
   const KernelCompiler compile_kernel_;
   Progress* const progress_;
+  const PartitionSpecPtr leader_;
+  std::map<std::string, std::string> required_;  // variants, by candidate: find_again
   std::vector<CostedCandidate> seen_;
   std::map<std::string, size_t> position_;             // in it
   std::map<const FunctionNode*, size_t> position_of_;  // likewise
   std::map<std::string, std::string> refused_;         // kernels, why
   std::set<size_t> chosen_;                            // of those seen: a cover
   std::vector<std::shared_ptr<Kernel>> kernels_;       // of it, until they are lowered
+};
+
+// The covers that lead toolchains' searches give, and the one that is known already.
+class LightCovers {
+ public:
+  LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders);
+
+  // Those of the searches that find one; the first one's error if none does.
+  Result<CoverSearch> find();
+  Result<CoverSearch> find_again(const PlanRow& plan);  // as LightSearch
+  void refuse(const std::string& kernel, const std::string& reason);
+
+ private:
+  const LightContext context_;
+  std::vector<std::unique_ptr<LightSearch>> searches_;
 };
 
 }  // namespace collage

@@ -72,7 +72,8 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
       Interval best = median_interval(players[0].samples_of_first(rounds));
       Interval other = median_interval(players[1].samples_of_first(rounds));
       bool surely = other.low > (1 + options.surely) * best.high;
-      bool enough = round + 1 >= options.blocks || (round > 0 && spent >= options.seconds);
+      bool enough = round + 1 >= options.blocks ||
+                    (rounds >= options.least_blocks && spent >= options.seconds);
       if (surely || enough) drop_last();
     }
   }

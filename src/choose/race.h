@@ -34,7 +34,7 @@ struct RaceOptions {
   size_t alive = 2;         // at a time, at least 2
   size_t least_blocks = 2;  // of each, before any is dropped
   int blocks = 4;           // of the last two
-  double seconds = 5;       // of runs, after which two blocks of them are enough
+  double seconds = 5;       // of runs, after which the least number of blocks is enough
   double surely = 0.02;     // the last two: the loser's interval lies that far above the winner's
   // Called before each program is made ready, with its position among those to time; false: no
   // more, what was found so far counts.

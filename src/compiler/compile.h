@@ -139,9 +139,9 @@ struct CompileReport {
   // That all threads read from memory, at the quickest moment while costs were measured; 0: nobody
   // looked.
   double memory_bytes_per_second = 0;
-  CoreState usual_cores;  // in quiet moments, as far as they are known
-  bool exact = false;     // the cheapest cover is proven to be so, among the candidates found
-  double gap = 0;         // what it may be too dear by, as a part of it
+  CoreState usual_cores;      // in quiet moments, as far as they are known
+  bool exact = false;         // the cheapest cover is proven to be so, among the candidates found
+  double gap = 0;             // what it may be too dear by, as a part of it
   bool light = false;     // nothing was searched or measured (light_cover.h)
   SearchCounts searches;
   size_t candidates = 0, pruned = 0, functions = 0;

@@ -36,12 +36,21 @@ std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
   return CostDatabase::in_memory();
 }
 
+// Places that the search alone knows how to meet.
+bool has_scopes(const Candidates& candidates) {
+  return !StatedPlaces(*candidates.graph).with_scope().empty();
+}
+
 bool measures_nothing(const Candidates& candidates, const ProgramOptions& options) {
   const bool determined =
       is_determined(candidates.specs) || StatedKernels(*candidates.graph).are_complete();
   return determined && !options.always_measure && options.cost_model == nullptr &&
-         options.effort != Effort::kMax && options.max_error == 0 &&
-         StatedPlaces(*candidates.graph).with_scope().empty();
+         options.effort != Effort::kMax && options.max_error == 0 && !has_scopes(candidates);
+}
+
+bool asks_for_measuring(const ProgramOptions& options) {
+  return options.frozen_costs || options.always_measure || options.cost_model != nullptr ||
+         options.max_error > 0 || options.effort == Effort::kMax;
 }
 
 CostOptions cost_options(const ProgramOptions& options, const CompileOptions& compile,
@@ -54,6 +63,7 @@ CostOptions cost_options(const ProgramOptions& options, const CompileOptions& co
   costs.cache = cache;
   costs.worker_command = std::move(worker);
   costs.model = options.cost_model.get();
+  costs.pace = options.pace.get();
   for (const PartitionSpecPtr& spec : specs) costs.converters.insert(spec->target.kind);
   return costs;
 }
@@ -109,6 +119,8 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
       progress(watcher),
       graph(*candidates.graph),
       light(measures_nothing(candidates, options)),
+      answers_first(!light && options.budget_seconds && !asks_for_measuring(options) &&
+                    !has_scopes(candidates)),
       compile(std::move(opened.compile)),
       database(std::move(opened.database)),
       cache(cache_state(graph.function(), compile.threads)),
@@ -156,6 +168,7 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
   const DeclaredDevices devices = parse_devices_flag(options.devices).value();  // checked before
   result.memory_limits = parse_memory_limits(options.memory, devices).value();
   result.gate = &gate;
+  result.pace = options.pace.get();
   return result;
 }
 
@@ -171,7 +184,7 @@ ChooseContext CompileContext::choosing_among(const std::vector<CostedCandidate>&
 
 Result<ConversionRow> CompileContext::conversion(const TensorType& type, const Encoding& from,
                                                  const Encoding& to) {
-  return light ? costs.tried_conversion(type, from, to) : costs.conversion_cost(type, from, to);
+  return tries ? costs.tried_conversion(type, from, to) : costs.conversion_cost(type, from, to);
 }
 
 Status CompileContext::dump_module(const std::string& stage, const Module& module) {

@@ -66,6 +66,9 @@ class CompileContext {
   const DataflowGraph& graph;
   // One toolchain is left besides the host: nothing is measured, unless that was asked for.
   const bool light;
+  // A first answer is wanted before anything is measured (ProgramOptions::budget_seconds).
+  const bool answers_first;
+  bool tries = light || answers_first;  // conversions, rather than measuring them
   const CompileOptions compile;
   const std::unique_ptr<CostDatabase> database;
   const CacheState cache;  // in which kernels are timed
@@ -73,7 +76,7 @@ class CompileContext {
   NoiseGate gate;  // of what this process times
   ReferenceCheck reference;
   CoverChecks checks;
-  const ChooseOptions choosing;
+  ChooseOptions choosing;
   KernelCache kernels;
   std::map<std::string, double> phase_seconds;
   const Stopwatch whole;

@@ -7,6 +7,7 @@
 #include "choose/culprits.h"
 #include "choose/demanded_costs.h"
 #include "choose/in_situ_ratio.h"
+#include "choose/known_plan.h"
 #include "choose/light_cover.h"
 #include "choose/lowered_costs.h"
 #include "choose/precision.h"
@@ -205,10 +206,9 @@ Result<bool> search_strictly(const CoverChoice& choice, Searched& searched,
   return true;
 }
 
-// Kernels of the first cover found that are to blame for `reason`, why it is wrong.
-Result<std::vector<std::string>> blamed(const CoverSearch& found, const std::string& reason,
-                                        CompileContext& context) {
-  const NamedCover& cover = found.covers[0];
+// Kernels of a cover that are to blame for `reason`, why it is wrong.
+Result<std::vector<std::string>> blamed(const NamedCover& cover, const CoverSearch& found,
+                                        const std::string& reason, CompileContext& context) {
   const std::optional<CoverCheck> check = context.checks.known(cover);
   std::vector<std::string> culprits = check ? check->culprits : std::vector<std::string>();
   if (culprits.empty()) {
@@ -221,38 +221,144 @@ Result<std::vector<std::string>> blamed(const CoverSearch& found, const std::str
   return culprits;
 }
 
-Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& context) {
+LightCovers light_covers(const Candidates& candidates, CompileContext& context) {
+  std::vector<PartitionSpecPtr> leaders = {nullptr};
+  if (context.answers_first) leaders = leaders_of(candidates);
+  const auto compile = [&context](const Function& function, const CandidatePartition& partition,
+                                  const Variant& variant) {
+    return context.kernels.compile(function, partition, variant, context.compile);
+  };
+  return {{candidates, context.costs, demands_of(context.options), context.compile, compile,
+           context.progress},
+          leaders};
+}
+
+Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& context,
+                                const std::optional<PlanRow>& known) {
   constexpr int kMostWrong = 16;
   Searched searched;
   searched.demands = demands_of(context.options);
-  LightSearch search(
-      candidates, context.costs, searched.demands, context.compile,
-      [&](const Function& function, const CandidatePartition& partition, const Variant& variant) {
-        return context.kernels.compile(function, partition, variant, context.compile);
-      },
-      context.progress);
+  LightCovers light = light_covers(candidates, context);
   const auto find = [&]() -> Result<CoverSearch> {
-    CoverSearch found = TRY(search.find());
+    CoverSearch found = TRY(light.find());
     context.end_phase("search");
+    // One alone has no rival to be timed beside.
+    context.choosing.untimed = context.light || found.covers.size() == 1;
+    context.choosing.quick = true;
     return found;
   };
-  searched.found = TRY(find());
   int wrong = 0;
   const auto find_without_blamed = [&](const CoverChoice& choice, Searched& again) -> Result<bool> {
     if (choice.code == ErrorCode::kUnavailable || wrong++ == kMostWrong) return false;
-    for (const std::string& kernel : TRY(blamed(again.found, choice.failure, context)))
-      search.refuse(kernel, "with it the whole program is wrong");
+    for (const NamedCover& cover : again.found.covers)
+      for (const std::string& kernel : TRY(blamed(cover, again.found, choice.failure, context)))
+        light.refuse(kernel, "with it the whole program is wrong");
     again.found = TRY(find());
     return true;
   };
+  Result<CoverSearch> again = unsupported("no plan is known");
+  if (known) again = light.find_again(*known);
+  if (again) {
+    context.choosing.untimed = true;
+    searched.found = std::move(again).value();
+    CoverChoice choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
+    if (choice.index) {
+      const bool light = searched.found.covers[0].plain_seconds == 0;
+      return Decision{{}, searched.demands, std::move(searched.found), std::move(choice), light};
+    }
+  }
+  searched.found = TRY(find());
   Decision decision = TRY(choose_right(std::move(searched), find_without_blamed, context));
   decision.light = true;
   return decision;
 }
 
 void allow_checking(CompileContext& context) {
-  constexpr double kLeastSeconds = 4, kOfCompiling = 0.25;
-  context.reference.allow(std::max(kLeastSeconds, kOfCompiling * context.whole.seconds()));
+  const double least = context.tries ? 0.5 : 4, of_compiling = 0.25;
+  context.reference.allow(std::max(least, of_compiling * context.whole.seconds()));
+}
+
+// By costs that are measured, or known.
+Result<Decision> decide_by_costs(Searched searched, const Candidates& candidates,
+                                 CompileContext& context) {
+  return choose_right(
+      std::move(searched),
+      [&](const CoverChoice& choice, Searched& again) {
+        return search_strictly(choice, again, candidates, context);
+      },
+      context);
+}
+
+// The first answer's cover with what its kernels and conversions cost, as far as there is time.
+Result<CoverSearch> measured_first(const Decision& first, const Candidates& candidates,
+                                   CompileContext& context) {
+  const std::vector<CostedCandidate>& used = first.found.candidates;
+  std::vector<KernelQuestion> questions;
+  for (const Cover::Kernel& kernel : first.cover().kernels)
+    questions.push_back({used[kernel.candidate].function,
+                         used[kernel.candidate].partition.spec->target,
+                         row_of(kernel, used).variant});
+  TRY(demanded_costs(context.costs, used, first.demands, context).kernel_costs(questions));
+  for (const ChosenConversion& change : first.cover().conversions)
+    TRY(context.costs.conversion_cost(
+        context.graph.node(change.tensor.node).expr->type().leaves().at(change.tensor.leaf),
+        change.from, change.to));
+  return light_covers(candidates, context)
+      .find_again(plan_of(first.cover(), first.found.candidates));
+}
+
+// What is measured in the time allowed decides beside the first answer's cover, whose kernels are
+// measured first, so that there is always a cover of measured kernels.
+Result<Decision> decide_in_time(const Decision& first, const Candidates& candidates,
+                                CompileContext& context) {
+  context.costs.measure_for(*context.options.budget_seconds);
+  const CoverSearch rival = TRY(measured_first(first, candidates, context));
+  context.tries = false;
+  std::optional<Searched> searched = TRY(search_and_remeasure(candidates, context));
+  context.tries = true;
+  const bool complete = !context.costs.only_knows();
+  CoverSearch& found = searched->found;
+  if (!complete) {
+    // What was not measured in time is in no cover but as the host's.
+    found.exact = false;
+    found.lower_bound_seconds = 0;
+    std::erase_if(found.covers, [&](const NamedCover& cover) {
+      return std::any_of(cover.kernels.begin(), cover.kernels.end(),
+                         [&](const Cover::Kernel& kernel) {
+                           return measured(row_of(kernel, found.candidates).cost) == nullptr;
+                         });
+    });
+  }
+  add_cover(rival.covers[0], rival.candidates, found);
+  context.choosing.untimed = context.choosing.quick = false;
+  Decision decision = TRY(decide_by_costs(std::move(*searched), candidates, context));
+  decision.complete = complete;
+  decision.light = decision.cover().plain_seconds == 0;
+  return decision;
+}
+
+Result<Decision> decide_anew(const Candidates& candidates, CompileContext& context) {
+  if (context.answers_first) {
+    allow_checking(context);
+    const std::optional<PlanRow> known =
+        KnownPlan(candidates, context.options, context.choosing, *context.database).find();
+    Result<Decision> first = decide_lightly(candidates, context, known);
+    if (first) {
+      first->complete = known && known->complete;
+      if (first->complete || *context.options.budget_seconds <= 0 || interrupted()) return first;
+      context.end_phase("first answer");
+      return decide_in_time(*first, candidates, context);
+    }
+    if (first.status().code() == ErrorCode::kUnavailable) return first;
+    log::info("no first answer: {}", first.status().message());
+    context.tries = false;
+  }
+  std::optional<Searched> by_cost = TRY(search_and_remeasure(candidates, context));
+  allow_checking(context);
+  if (!by_cost) return decide_lightly(candidates, context, {});
+  Decision decision = TRY(decide_by_costs(std::move(*by_cost), candidates, context));
+  decision.complete = true;
+  return decision;
 }
 
 }  // namespace
@@ -269,15 +375,11 @@ Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileC
 }
 
 Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
-  std::optional<Searched> by_cost = TRY(search_and_remeasure(candidates, context));
-  allow_checking(context);
-  if (!by_cost) return decide_lightly(candidates, context);
-  return choose_right(
-      std::move(*by_cost),
-      [&](const CoverChoice& choice, Searched& searched) {
-        return search_strictly(choice, searched, candidates, context);
-      },
-      context);
+  Decision decision = TRY(decide_anew(candidates, context));
+  if (!context.light && !interrupted())
+    KnownPlan(candidates, context.options, context.choosing, *context.database)
+        .remember(decision.cover(), decision.found.candidates, decision.complete);
+  return decision;
 }
 
 Result<Decision> lowered(Decision decision, const Candidates& candidates, CompileContext& context) {
@@ -305,7 +407,7 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
 
 Status measure_in_situ(const Decision& decision, CompileContext& context) {
   const ChooseOptions& choosing = context.choosing;
-  if (context.light || context.options.frozen_costs || interrupted() ||
+  if (decision.light || context.options.frozen_costs || context.answers_first || interrupted() ||
       decision.cover().plain_seconds <= 0)
     return {};
   if (known_in_situ_ratio(*context.database, choosing.source_key, choosing.context)) return {};

@@ -19,7 +19,8 @@ struct Decision {
   VariantDemands demands;  // that the covers meet
   CoverSearch found;
   CoverChoice chosen;
-  bool light = false;  // boundaries were not searched, nothing was measured (light_cover.h)
+  bool light = false;     // boundaries were not searched, nothing was measured (light_cover.h)
+  bool complete = false;  // all that could be in a better cover was measured
 
   const NamedCover& cover() const { return found.covers[*chosen.index]; }
 };
@@ -31,7 +32,8 @@ VariantDemands demands_of(const ProgramOptions& options);
 // kernels nobody measured.
 Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileContext& context);
 // All stages. Where no cover is right, among covers without algorithms of larger rounding errors;
-// with one toolchain, without the kernels that are to blame.
+// with one toolchain, or for a first answer, without the kernels that are to blame. Keeps what was
+// decided in the database: the first answer of later compilations.
 Result<Decision> decide(const Candidates& candidates, CompileContext& context);
 
 // The same decision among covers that may round to smaller float types within the error allowed

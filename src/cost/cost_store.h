@@ -17,6 +17,7 @@
 namespace collage {
 
 class CostModel;
+class Pace;
 
 struct CostOptions {
   CompileOptions compile;
@@ -29,6 +30,7 @@ struct CostOptions {
   std::set<std::string> converters = {};
   // Costs that stand before measured ones; null: none. It must outlive what uses it.
   CostModel* model = nullptr;
+  Pace* pace = nullptr;  // null: measuring rests for nothing. It must outlive what uses it
 };
 
 struct CostCounts {

@@ -29,8 +29,8 @@ namespace collage {
 constexpr int64_t kDatabaseLimit = int64_t{512} << 20;
 
 inline const std::vector<std::string> kRowKinds = {
-    "function", "conversion", "trial",      "cover",   "check",
-    "in_situ",  "budgets",    "quarantine", "machine", "schedules"};
+    "function", "conversion", "trial",   "cover",     "check", "in_situ",
+    "budgets",  "quarantine", "machine", "schedules", "plan"};
 
 struct CostRow {
   std::string kind, key;  // one of kRowKinds

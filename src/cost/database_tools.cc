@@ -71,7 +71,7 @@ Result<CostRow> row_from_json(const json& line) {
 bool is_refused(const CostRow& row) {
   if (row.kind == "quarantine") return true;
   const json value = parse_json(row.value);
-  for (const char* kind : {"cover", "check", "in_situ", "budgets", "machine", "schedules"})
+  for (const char* kind : {"cover", "check", "in_situ", "budgets", "machine", "schedules", "plan"})
     if (row.kind == kind) return false;
   if (!is_of_function(row, value)) {
     Result<ConversionRow> conversion = conversion_row_from_json(value);

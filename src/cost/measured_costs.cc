@@ -23,6 +23,8 @@ namespace {
 // The kind of rows that say there has been a search of schedules, and what it found.
 constexpr const char* kSearched = "schedules";
 
+constexpr const char* kNotMeasured = "not measured: interrupted, or there was no time";
+
 // Of the rows that the variant is among.
 RoundingLimit rounding_of(const Variant& variant) {
   return variant.lowered() ? RoundingLimit::kAny : RoundingLimit::kDefault;
@@ -150,7 +152,7 @@ Result<TargetCosts> MeasuredCosts::not_measured(const Function& function,
   if (is_host(key.target)) return listed_here(function, {key.text, key.target});
   TargetCosts entry;
   entry.target = key.target.to_string();
-  entry.refusal = "not measured: interrupted";
+  entry.refusal = kNotMeasured;
   return entry;
 }
 
@@ -353,7 +355,7 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
       backends.push_back(backend->name());
   const Measurer::Answer answer = TRY(measurer_->ask(
       measurer_->task_of(ConvertRequest{type, from, to, timed}, std::move(backends))));
-  if (!answer) return ConversionRow{"", Invalid{"not measured: interrupted"}};
+  if (!answer) return ConversionRow{"", Invalid{kNotMeasured}};
   ++(timed ? store_->counts.measured : store_->counts.tried);
   ConversionRow best{"", Invalid{"no backend converts " + text}};
   double least = std::numeric_limits<double>::infinity();

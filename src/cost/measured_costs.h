@@ -52,7 +52,11 @@ class MeasuredCosts : public CostEstimator {
                                         const Encoding& to) override;
   std::optional<ConversionRow> known_conversion(const TensorType& type, const Encoding& from,
                                                 const Encoding& to) override;
-  bool only_knows() const override { return is_frozen() || missing_ == Missing::kRefuse; }
+  bool only_knows() const override {
+    return is_frozen() || missing_ == Missing::kRefuse || measurer_->is_over();
+  }
+  // Measures for at most so many seconds from now, about.
+  void measure_for(double seconds) { measurer_->time_for(seconds); }
   double kernel_estimate(const Function& function, const TargetCosts& costs,
                          size_t variant) const override;
   double conversion_estimate(const TensorType& type, const Encoding& from,

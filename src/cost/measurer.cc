@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "measure/fault.h"
 #include "measure/noise_gate.h"
+#include "measure/pace.h"
 
 namespace collage {
 
@@ -73,8 +74,20 @@ Result<Measurer::Answer> Measurer::settled(const MeasureTask& task,
   return refusals;
 }
 
+bool Measurer::is_over() const {
+  const Pace* const pace = options_.pace;
+  if (interrupted() || (pace != nullptr && pace->is_stopped())) return true;
+  const double rested = pace != nullptr ? pace->rested() : 0;
+  return allowed_ && allowed_->second.seconds() - rested > allowed_->first;
+}
+
+void Measurer::rest() {
+  if (options_.pace != nullptr) options_.pace->rest();
+}
+
 Result<Measurer::Answer> Measurer::ask(MeasureTask task) {
-  if (interrupted()) return Answer();
+  rest();
+  if (task.times() ? is_over() : interrupted()) return Answer();
   return settled(task, run(task));
 }
 
@@ -97,8 +110,9 @@ Result<std::vector<Measurer::Answer>> Measurer::ask_together(std::vector<Measure
   constexpr size_t kMostTogether = 32;
   constexpr double kMostBytes = 256 << 20, kVariants = 3;  // guessed: a target's
   std::vector<Answer> answers;
-  if (interrupted()) answers.resize(tasks.size());
+  if (is_over()) answers.resize(tasks.size());
   while (answers.size() < tasks.size()) {
+    rest();
     std::vector<MeasureTask> together;
     double bytes = 0;
     for (size_t i = answers.size(); i < tasks.size() && together.size() < kMostTogether; ++i) {

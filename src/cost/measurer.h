@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "cost/cost_store.h"
 
 namespace collage {
@@ -21,6 +22,11 @@ class Measurer {
   using Answer = std::optional<std::vector<TargetCosts>>;
   // kUnavailable: no worker can be started.
   Result<Answer> ask(MeasureTask task);
+  // Times nothing any more after so many seconds from now: there is no answer, as after an
+  // interrupt.
+  void time_for(double seconds) { allowed_ = {seconds, Stopwatch()}; }
+  bool is_over() const;  // rests (pace.h) do not count
+
   // Times functions together, as many at once as fit the memory; each task has a TimeRequest.
   Result<std::vector<Answer>> ask_together(std::vector<MeasureTask> tasks);
   // Asks as many workers as the program has threads; does nothing for one. Calls `answered` for
@@ -31,12 +37,14 @@ class Measurer {
                   const std::function<void(size_t)>& done);
 
  private:
+  void rest();
   Result<std::vector<TargetCosts>> run(MeasureTask task);
   Worker::Answers run_together(std::vector<MeasureTask> tasks);
   static Result<Answer> settled(const MeasureTask& task, Result<std::vector<TargetCosts>> answer);
 
   CostStore& store_;
   const CostOptions options_;
+  std::optional<std::pair<double, Stopwatch>> allowed_;  // seconds, since then
   Worker worker_;
 };
 

@@ -129,6 +129,33 @@ json to_json(const BudgetList& value) {
   return {{"budgets", list}};
 }
 
+json to_json(const PlanRow& value) {
+  json kernels = json::array();
+  for (const PlanRow::Kernel& kernel : value.kernels)
+    kernels.push_back(
+        {{"nodes", kernel.nodes}, {"target", kernel.target}, {"variant", kernel.variant}});
+  return {{"kernels", std::move(kernels)}, {"complete", value.complete}};
+}
+
+Result<PlanRow> plan_row_from_json(const json& j) {
+  constexpr size_t kMostNodes = size_t{1} << 24;
+  PlanRow row;
+  const JsonFields fields(j);
+  row.complete = TRY(fields.flag("complete"));
+  for (const json& entry : *TRY(fields.array("kernels"))) {
+    const JsonFields kernel(entry);
+    PlanRow::Kernel& one = row.kernels.emplace_back();
+    one.target = TRY(kernel.text("target"));
+    one.variant = TRY(kernel.text("variant"));
+    for (const json& node : *TRY(kernel.array("nodes"))) {
+      if (!node.is_number_unsigned() || node.get<size_t>() >= kMostNodes)
+        return bad_model("a node that is no number of one");
+      one.nodes.push_back(node.get<size_t>());
+    }
+  }
+  return row;
+}
+
 Result<BudgetList> budget_list_from_json(const json& j) {
   BudgetList result;
   for (const json& entry : *TRY(JsonFields(j).array("budgets"))) {
@@ -164,6 +191,7 @@ Status check_row_value(const CostRow& row) {
   if (row.kind == "cover") return cover_row_from_json(value).status();
   if (row.kind == "check") return check_row_from_json(value).status();
   if (row.kind == "in_situ") return check_source(row, TRY(in_situ_row_from_json(value)).source);
+  if (row.kind == "plan") return plan_row_from_json(value).status();
   if (row.kind == "budgets") return budget_list_from_json(value).status();
   return internal_error("unknown kind");
 }

@@ -76,6 +76,16 @@ struct InSituRow {
   double ratio = 1;    // of its kernels in situ, as a multiple of what they take in isolation
 };
 
+// The kernels of the program that was chosen for a model.
+struct PlanRow {
+  struct Kernel {
+    std::vector<size_t> nodes;  // of the model's graph
+    std::string target, variant;
+  };
+  std::vector<Kernel> kernels;
+  bool complete = false;  // nothing was left to measure
+};
+
 // By what errors of a function's lowered kernels grow until the outputs, by the function's name.
 using AmplificationTable = std::map<std::string, double>;
 // What covers were estimated to err by at most when one was found whose outputs err by less than a
@@ -93,6 +103,7 @@ nlohmann::json to_json(const TimingRow& value);
 nlohmann::json to_json(const CheckRow& value);
 nlohmann::json to_json(const InSituRow& value);
 nlohmann::json to_json(const BudgetList& value);
+nlohmann::json to_json(const PlanRow& value);
 Result<ConversionRow> conversion_row_from_json(const nlohmann::json& json);
 Result<Quarantine> quarantine_from_json(const nlohmann::json& json);
 Result<double> core_fact_from_json(const CoreFact& fact, const nlohmann::json& json);
@@ -100,6 +111,7 @@ Result<TimingRow> cover_row_from_json(const nlohmann::json& json);
 Result<CheckRow> check_row_from_json(const nlohmann::json& json);
 Result<InSituRow> in_situ_row_from_json(const nlohmann::json& json);
 Result<BudgetList> budget_list_from_json(const nlohmann::json& json);
+Result<PlanRow> plan_row_from_json(const nlohmann::json& json);
 
 // Whether a row is of a function on a target: its value is a TargetCosts then. Of trials there are
 // those of conversions too.

@@ -9,21 +9,24 @@ namespace collage {
 
 std::vector<CandidatePartition> partition_lightly(
     const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
-    const std::function<bool(const CandidatePartition&)>& accept) {
+    const std::function<bool(const CandidatePartition&)>& accept,
+    const std::function<int(const PartitionSpec&)>& rank) {
   struct Choice {
     size_t candidate, calls;
     bool anchored;
+    int rank;
   };
   std::vector<Choice> order;
   for (size_t c = 0; c < candidates.size(); ++c) {
     size_t calls = 0;
     candidates[c].sub_graph.inside().for_each(
         [&](PostDfsIndex i) { calls += as<CallNode>(graph.node(i).expr) != nullptr; });
-    order.push_back({c, calls, candidates[c].sub_graph.kind() >= FusionKind::kAnchor});
+    const PartitionSpec& spec = *candidates[c].spec;
+    order.push_back({c, calls, candidates[c].sub_graph.kind() >= FusionKind::kAnchor,
+                     rank ? rank(spec) : static_cast<int>(spec.is_host)});
   }
-  auto is_host = [&](const Choice& choice) { return candidates[choice.candidate].spec->is_host; };
   std::stable_sort(order.begin(), order.end(), [&](const Choice& a, const Choice& b) {
-    if (is_host(a) != is_host(b)) return is_host(b);
+    if (a.rank != b.rank) return a.rank < b.rank;
     if (a.anchored != b.anchored) return a.anchored;
     return a.calls > b.calls;
   });

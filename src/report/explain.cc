@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/printable.h"
+#include "search/cover.h"
 
 namespace collage {
 
@@ -87,9 +88,13 @@ std::string among_found(const json& search) {
 
 // How the plan stands to what the search found: the cheapest, or taken instead of it.
 std::string standing(const json& report) {
-  if (report["search"].value("light", false))
-    return "one choice: nothing was searched, --effort max does";
   const json& covers = report["covers"];
+  if (report["search"].value("light", false)) {
+    const std::string origin = covers.empty() ? "" : covers[0].value("origin", "");
+    if (origin == kFirstAnswer) return "a first answer: nothing was measured beforehand";
+    if (origin == kKnownPlan) return "as chosen before";
+    return "one choice: nothing was searched, --effort max does";
+  }
   if (!covers.empty() && covers[0]["chosen"] == false)
     return fmt::format("faster when timed than {}, the cheapest by these costs at {:.4f} ms",
                        text_of(covers[0]["name"]), covers[0]["predicted_ms"].get<double>());

@@ -33,6 +33,14 @@ std::string refused_for_failures(const CostCounts& counts) {
 
 namespace {
 
+// Of a plan that nothing was measured for.
+std::string way_to_faster(const CompileReport& report) {
+  const std::string origin = report.covers.empty() ? "" : report.covers[0].origin;
+  if (origin == kFirstAnswer) return "a first answer: --budget SECONDS measures, as does tune";
+  if (origin == kKnownPlan) return "as chosen before";
+  return "one choice: --effort max searches and measures";
+}
+
 std::string shares_and_prediction(const Model& model, const CompileReport& report,
                                   const RunFacts& facts) {
   struct Share {
@@ -63,7 +71,7 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
                             report.light ? "" : ", " + milliseconds(converting));
   text += report.light ? "\nnot searched, nothing measured beforehand"
                        : "\npredicted " + milliseconds(report.predicted_seconds);
-  if (!report.light)
+  if (!report.light && (report.exact || report.lower_bound_seconds > 0))
     text += fmt::format(
         " ({}{})", report.exact ? "exact search" : "search within " + percent_text(report.gap),
         report.truncated > 0 ? fmt::format(", {} candidates truncated", report.truncated) : "");
@@ -78,7 +86,7 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
                         1e3 * (percentile(facts.samples, 0.9) - percentile(facts.samples, 0.1)) / 2,
                         decimals(1e3 * latency));
   }
-  if (report.light) return text + " · one choice: --effort max searches and measures";
+  if (report.light) return text + " · " + way_to_faster(report);
   if (std::none_of(report.covers.begin(), report.covers.end(),
                    [](const ReportedPlan& cover) { return cover.measured.has_value(); }))
     return text + " · one toolchain: --effort max times whole covers too";

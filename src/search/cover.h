@@ -18,7 +18,9 @@ struct TensorRef {
   auto operator<=>(const TensorRef&) const = default;
 };
 
-// What the search looks for: Cover::origin.
+// What the search looks for: Cover::origin; the first two are made without one.
+inline constexpr const char* kFirstAnswer = "first answer";
+inline constexpr const char* kKnownPlan = "known plan";
 inline constexpr const char* kCheapest = "cheapest";
 // Within 15% of the cheapest one, what predictions may be wrong about as a whole: a target whose
 // kernels slow down its neighbours', and costs of small kernels.

@@ -140,7 +140,7 @@ def check_comparison(folder):
     prefix, model = os.path.join(folder, "prefix"), os.path.join(folder, "net.onnx")
     call(CMAKE, "--install", BUILD, "--prefix", prefix)
     onnx.save(tiny_models.small_net(), model)
-    command = [os.path.join(prefix, "bin", "collage"), "bench", model, "--compare", "onnxruntime", "--iterations", "4", "--effort", "fast"]
+    command = [os.path.join(prefix, "bin", "collage"), "bench", model, "--compare", "onnxruntime", "--duration", "0.1", "--effort", "fast"]
     cache = {"COLLAGE_CACHE": os.path.join(folder, "cache")}
     printed = call(*command, COLLAGE_PYTHON=sys.executable, **cache)
     assert re.search(r"^over onnxruntime \d", printed, re.MULTILINE), printed

@@ -17,15 +17,15 @@ def check_bench(bench):
     """Statistics, and other runtimes beside them."""
     name = bench.save("net.onnx", tiny_models.small_net())
     line = rf"\s+median\s+\d+\.\d+ ms   p10\s+\d+\.\d+   p90\s+\d+\.\d+   p95\s+\d+\.\d+   p99\s+\d+\.\d+   \d+ runs"
-    report, printed = bench.report("bench", name, "--iterations", "5", "--compare", "onnxruntime,openvino")
+    report, printed = bench.report("bench", name, "--duration", "0.1", "--compare", "onnxruntime,openvino")
     for runtime in ("collage", "onnxruntime", "openvino"):
         assert re.search(rf"^{runtime}{line}$", printed, re.MULTILINE), printed
     assert re.search(r"^memory        \d+\.\d MB of intermediate tensors, \d+\.\d MB of the process at most$", printed, re.MULTILINE), printed
     assert report["peak_memory"]["measured"] > report["peak_memory"]["planned"], report["peak_memory"]
     assert report["latency_ms"]["p90"] <= report["latency_ms"]["p95"] <= report["latency_ms"]["p99"], report["latency_ms"]
-    ratio = r"\d+\.\d\dx \(\d+\.\d\d to \d+\.\d\d seen, (\d) turns\): not decided, 6 turns are needed"
+    ratio = r"\d+\.\d\dx \(\d+\.\d\d to \d+\.\d\d in 95%, (\d+) turns\)[a-z :,0-9%]*"
     faster = re.search(rf"^speed-up over the faster of them: {ratio}$", printed, re.MULTILINE)
-    assert faster and int(faster[1]) < 6, printed
+    assert faster and int(faster[1]) >= 6, printed
     assert report["latency_ms"]["count"] >= 5
     for peer in ("onnxruntime", "openvino"):
         entry = report["peers"][peer]
@@ -35,7 +35,7 @@ def check_bench(bench):
         assert line and abs(float(line[2]) - entry["call_ms"]) < 1e-3, printed
         assert 0 < entry["call_ms"] and entry["speed_up_without_call"]["median"] <= entry["speed_up"]["median"], entry
         assert entry["difference"]["within"] and 0 <= entry["difference"]["max_rel"] < 1e-4, entry
-        assert entry["speed_up"]["turns"] == int(faster[1]) and entry["speed_up"]["verdict"] == "few turns", entry
+        assert entry["speed_up"]["turns"] == int(faster[1]) and entry["speed_up"]["verdict"] != "few turns", entry
 
 
 def check_names(bench):
@@ -88,7 +88,7 @@ def check_no_kernel_beats_its_roof(bench):
     machine is disturbed, so it has to show three times."""
     name = bench.save("products.onnx", products_model())
     for _ in range(3):
-        bench.run("bench", name, "--iterations", "5", "--json", "report.json", warned=None)
+        bench.run("bench", name, "--duration", "0.1", "--json", "report.json", warned=None)
         told = subprocess.run([sys.executable, os.path.join(command.ROOT, "bench", "check_roofs.py"), bench.path("report.json")],
                               capture_output=True, text=True)
         assert told.returncode in (0, 1), told.stderr

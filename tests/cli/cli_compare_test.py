@@ -25,7 +25,7 @@ from workbench import Bench
 def check_comparison_decides(bench):
     """Ten turns give an interval, and who is faster where it lies on one side of 1."""
     name = bench.save("net.onnx", tiny_models.small_net())
-    report, printed = bench.report("bench", name, "--iterations", "20", "--compare", "onnxruntime")
+    report, printed = bench.report("bench", name, "--duration", "0.1", "--compare", "onnxruntime")
     found = report["peers"]["onnxruntime"]["speed_up"]
     assert found["turns"] == 10 and 0 < found["low"] <= found["median"] <= found["high"], found
     side = "faster" if found["low"] > 1 else "slower" if found["high"] < 1 else None
@@ -40,7 +40,7 @@ def check_comparison_of_shapes(bench):
     name = bench.save("batch.onnx", batch)
     np.save(bench.path("image.npy"), np.linspace(-1, 1, 5 * 3 * 12 * 12, dtype=np.float32).reshape(5, 3, 12, 12))
     for flags in (["--dim", "n=5", "--inputs", "image=image.npy"], ["--shapes", "image=2x3x12x12"]):
-        report, _ = bench.report("bench", name, "--iterations", "4", "--compare", "onnxruntime,openvino", *flags)
+        report, _ = bench.report("bench", name, "--duration", "0.1", "--compare", "onnxruntime,openvino", *flags)
         for peer in report["peers"].values():
             assert peer["difference"]["within"] and peer["difference"]["max_rel"] < 1e-4, (flags, peer)
 
@@ -52,7 +52,7 @@ def check_comparison_of_constants(bench):
     model.graph.input.reverse()
     name = bench.save("reshape.onnx", model)
     np.save(bench.path("shape.npy"), np.int64([3, 2]))
-    report, _ = bench.report("bench", name, "--iterations", "4", "--compare", "onnxruntime", "--constant", "shape=shape.npy")
+    report, _ = bench.report("bench", name, "--duration", "0.1", "--compare", "onnxruntime", "--constant", "shape=shape.npy")
     assert report["peers"]["onnxruntime"]["difference"]["max_abs"] == 0, report["peers"]
 
 
@@ -61,7 +61,7 @@ def check_models_in_stages(bench):
     bench.save("places.onnx", tiny_models.places_model())
     np.save(bench.path("x.npy"), np.float32([[0, 1, 2], [3, 0, 0]]))
     flags = ["places.onnx", "--inputs", "x=x.npy"]
-    printed = bench.run("bench", *flags, "--iterations", "20", "--compare", "onnxruntime")
+    printed = bench.run("bench", *flags, "--duration", "0.1", "--compare", "onnxruntime")
     assert "runs in stages" in printed and "over onnxruntime " in printed and "outputs differ by 0 at most" in printed, printed
     for given in (["--layers"], ["--streams", "2"]):
         bench.run("bench", *flags, *given, status=2)
@@ -96,7 +96,7 @@ def check_comparison_tells_wrong_outputs(bench):
     """A runtime whose outputs are others is told apart from one that rounds otherwise."""
     name = bench.save("net.onnx", tiny_models.small_net())
     wrong = python_with_wrong_peers(bench, "1.01 * o.numpy()")
-    report, printed = bench.report("bench", name, "--iterations", "4", "--compare", "onnxruntime", status=1, COLLAGE_PYTHON=wrong)
+    report, printed = bench.report("bench", name, "--duration", "0.1", "--compare", "onnxruntime", status=1, COLLAGE_PYTHON=wrong)
     found = report["peers"]["onnxruntime"]["difference"]
     assert not found["within"] and "element" in found["reason"], found
     assert 0.009 < found["max_rel"] < 0.011 and ", which is too much: output 0 element" in printed, (found, printed)
@@ -109,13 +109,13 @@ def check_comparison_tells_wrong_outputs(bench):
 def check_single_backend_runs_again(bench):
     """The backend that is fastest alone takes part in the turns: its figure is not the luckiest one of compiling, and none is printed without them."""
     name = bench.save("net.onnx", tiny_models.small_net())
-    report, printed = bench.report("bench", name, "--iterations", "20", "--compare", "onnxruntime")
+    report, printed = bench.report("bench", name, "--duration", "0.1", "--compare", "onnxruntime")
     found = report["best_single_backend"]
     assert found["name"] in report["single_backend_ms"] and found["count"] == report["latency_ms"]["count"], found
     assert found["speed_up"]["turns"] == 10 and found["speed_up"]["low"] <= found["speed_up"]["median"], found
     assert f"over {found['name']} alone {found['speed_up']['median']:.2f}x" in printed, printed
     assert re.search(rf" · best single backend: {found['name']} \d+\.\d+ ms · {found['speed_up']['median']:.2f}x\n", printed), printed
-    report, printed = bench.report("bench", name, "--iterations", "20")
+    report, printed = bench.report("bench", name, "--duration", "0.1")
     assert "best_single_backend" not in report and re.search(r" · best single backend: \w+ \d+\.\d+ ms while compiling\n", printed), printed
 
 

@@ -38,7 +38,7 @@ def check_run(bench):
     name = bench.save("net.onnx", tiny_models.small_net())
     image = np.random.default_rng(5).standard_normal((1, 3, 12, 12)).astype(np.float32)
     np.save(bench.path("image.npy"), image)
-    report, printed = bench.report("run", name, "--inputs", "image=image.npy", "--save-outputs", "outputs")
+    report, printed = bench.report("run", name, "--inputs", "image=image.npy", "--save-outputs", "outputs", "--effort", "fast")
     assert re.fullmatch(SUMMARY, printed), printed
     outputs = bench.outputs()
     assert list(outputs) == ["0_scores.npy"], outputs
@@ -49,16 +49,28 @@ def check_run(bench):
     assert 0 < report["lower_bound_ms"] and report["search"]["exact"] == (report["search"]["gap"] < 1e-9)
 
 
+def check_first_answer(bench):
+    """The answer comes first, without measuring; a budget of seconds measures behind it, and the plan is known from then on."""
+    name = bench.save("net.onnx", tiny_models.small_net(filters=13))
+    image = np.random.default_rng(5).standard_normal((1, 3, 12, 12)).astype(np.float32)
+    np.save(bench.path("image.npy"), image)
+    for budget, hint in ((), "a first answer: .*"), ((), "as chosen before"), (("--budget", "60"), ".*single backend.*"), ((), ".*single backend.*"):
+        report, printed = bench.report("run", name, "--inputs", "image=image.npy", "--save-outputs", "outputs", *budget)
+        assert re.search(rf"· {hint}\n$", printed), printed
+        assert (report["estimates"]["measured"] > 0) == bool(budget), report["estimates"]
+        close(bench.outputs()["0_scores.npy"], onnxruntime_outputs(bench.path(name), {"image": image})[0])
+
+
 def check_warm(bench):
     """What was measured once is not measured again: for the same model, nor with other names and weights."""
     name = bench.save("net.onnx", tiny_models.small_net())
-    bench.run("run", name)
+    bench.run("run", name, "--effort", "fast")
     report, _ = bench.report("run", name)
     assert report["estimates"]["measured"] == 0 and report["estimates"]["cached"] > 0, report["estimates"]
     other = bench.save("renamed.onnx", tiny_models.small_net(prefix="other/", seed=77))
     report, _ = bench.report("run", other, "--frozen-costs")
     assert report["estimates"]["measured"] == 0, report["estimates"]
-    report, _ = bench.report("run", bench.save("wider.onnx", tiny_models.small_net(filters=11)))
+    report, _ = bench.report("run", bench.save("wider.onnx", tiny_models.small_net(filters=11)), "--effort", "fast")
     assert report["estimates"]["measured"] > 0, "other shapes need other measurements"
 
 
@@ -159,7 +171,7 @@ def check_checks(bench):
         with contextlib.closing(sqlite3.connect(os.path.join(bench.cache, "costs.db"))) as database:
             return database.execute("SELECT COUNT(*) FROM costs WHERE kind = 'check'").fetchone()[0]
 
-    report, _ = bench.report("run", bench.save("net.onnx", tiny_models.small_net(filters=9)))
+    report, _ = bench.report("run", bench.save("net.onnx", tiny_models.small_net(filters=9)), "--effort", "fast")
     assert {"candidates", "costs", "search", "covers", "in situ", "checking"} <= set(report["phases_s"]), report["phases_s"]
     assert report["phases_s"]["checking"] > 0, report["phases_s"]
     first = rows()
@@ -303,7 +315,7 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_proves_something,
+CHECKS = (check_run, check_first_answer, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_proves_something,
           check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
           check_targets, check_nan, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_tensor_programs)
 

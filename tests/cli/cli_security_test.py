@@ -46,7 +46,7 @@ class Folder:
 
 def check_signed(bench):
     """Every sub-command that takes an artifact takes the signed one with the right key, and refuses all else in one line."""
-    verbs = (("run",), ("bench", "--iterations", "2"), ("verify",), ("explain",), ("view", "-o", "page.html"),
+    verbs = (("run",), ("bench", "--duration", "0.1"), ("verify",), ("explain",), ("view", "-o", "page.html"),
              ("run", "--recompile", *COMPILE))
     for verb in verbs:
         for file in ("signed.collage", "plain.collage"):

@@ -47,7 +47,7 @@ def check_configured_targets(bench):
     tiny_models.write(bench.folder, "own.json", """{"targets": [
         {"name": "onednn", "rule": {"operators": ["nn.conv2d", "nn.bias_add", "nn.relu"], "combine": "any"}},
         {"name": "native"}], "incompatible": [["onednn", "native"]]}""")
-    report, _ = bench.report("run", name, "--config", "own.json")
+    report, _ = bench.report("run", name, "--config", "own.json", "--effort", "fast")
     targets = {k["target"] for k in report["kernels"]}
     assert targets in ({"onednn", "reference"}, {"native"}, {"native", "reference"}), targets
     assert report["targets"] == ["onednn", "native", "reference"], report["targets"]
@@ -113,7 +113,7 @@ def check_targets_of_one_kind(bench):
     """Two targets of one backend that differ in an option are two targets, whichever flag names them."""
     name = bench.save("net.onnx", tiny_models.small_net())
     both = ["native", "native -symbolic=only"]
-    flags = ("--targets", ",".join(both + ["reference"]))
+    flags = ("--targets", ",".join(both + ["reference"]), "--effort", "fast")
     report, _ = bench.report("run", name, *flags)
     assert report["targets"] == both + ["reference"], report["targets"]
     alone = {cover["name"] for cover in report["covers"] if cover["single_backend"]}

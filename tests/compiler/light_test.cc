@@ -38,10 +38,12 @@ class Light : public ::testing::Test {
     return std::move(model).value();
   }
 
-  // Compiled on that target; the result is right.
-  CompileReport compiled(const Model& model, const std::string& target) {
-    SCOPED_TRACE(target);
+  // Compiled on these targets; the result is right.
+  CompileReport compiled(const Model& model, const std::string& target,
+                         const std::string& other = "") {
+    SCOPED_TRACE(target + " " + other);
     options_.targets = {target};
+    if (!other.empty()) options_.targets.push_back(other);
     Result<Program> program = Program::compile(model, options_);
     EXPECT_TRUE(program.ok()) << program.status().to_string();
     if (!program) return {};
@@ -107,6 +109,50 @@ TEST_F(Light, PassesOverWhatFailsAfterItsTrial) {
       compiled(model("  tanh(%x)"), "faulty -fault=error -at=compile_for_the_program");
   EXPECT_TRUE(report.light);
   EXPECT_EQ(used(report), "faulty good; ");
+}
+
+TEST_F(Light, AnswersFirstByEachToolchainAndKeepsTheFastest) {
+  const Model both = model("  tanh(nn.dense(%x, %x))");
+  options_.budget_seconds = 0;
+  const CompileReport first = compiled(both, "onednn", "openvino");
+  EXPECT_TRUE(first.light);
+  EXPECT_EQ(first.estimates.measured, 0);
+  ASSERT_EQ(first.covers.size(), 2u);
+  for (const ReportedPlan& cover : first.covers) {
+    EXPECT_EQ(cover.origin, "first answer");
+    EXPECT_TRUE(cover.measured.has_value()) << cover.name;
+  }
+  const CompileReport again = compiled(both, "onednn", "openvino");
+  EXPECT_EQ(again.estimates.tried, 0);
+  ASSERT_EQ(again.covers.size(), 1u);
+  EXPECT_EQ(again.covers[0].origin, "known plan");
+  EXPECT_EQ(used(again), used(first));
+  // With another demand nothing is known.
+  options_.exclude = {"openvino"};
+  EXPECT_EQ(compiled(both, "onednn", "openvino").covers.at(0).origin, "light");
+}
+
+TEST_F(Light, MeasuresBehindTheFirstAnswerWhileThereIsTime) {
+  const Model both = model("  tanh(nn.dense(%x, %x))");
+  options_.budget_seconds = 600;
+  options_.effort = Effort::kFast;
+  const CompileReport first = compiled(both, "onednn", "openvino");
+  EXPECT_FALSE(first.light);
+  EXPECT_GT(first.estimates.measured, 0);
+  const CompileReport again = compiled(both, "onednn", "openvino");
+  EXPECT_EQ(again.estimates.measured + again.estimates.tried, 0) << "nothing is left to measure";
+  ASSERT_EQ(again.covers.size(), 1u);
+  EXPECT_EQ(used(again), used(first));
+  EXPECT_GT(again.predicted_seconds, 0) << "its costs are known";
+}
+
+TEST_F(Light, AnswersFirstWhereNoToolchainCompilesFast) {
+  options_.budget_seconds = 0;
+  const CompileReport report = compiled(model("  tanh(%x)"), "faulty -fault=segv");
+  EXPECT_TRUE(report.light);
+  EXPECT_EQ(used(report), "faulty good; ");
+  options_.exclude = {"faulty"};
+  EXPECT_EQ(compiled(model("  tanh(%x)"), "faulty -fault=none", "native").kernels.size(), 1u);
 }
 
 TEST_F(Light, IsNotForSeveralToolchainsNorForMaximalEffort) {

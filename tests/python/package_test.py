@@ -103,6 +103,30 @@ def check_measured_program(folder):
         np.testing.assert_allclose(each(image), expected, rtol=1e-3, atol=1e-5)
 
 
+def check_background_tuning(folder):
+    """Calls are right while a better program takes the place of theirs, and after it was replaced."""
+    name = saved(folder, tiny_models.small_net())
+    model, database = collage.load(name), os.path.join(folder, "costs.db")
+    served = model.compile(database=database)
+    assert served.report["search"]["light"] and served.report["estimates"]["measured"] == 0, served.report["search"]
+    image = np.ones((1, 3, 12, 12), np.float32)
+    (expected,) = onnxruntime.InferenceSession(name).run(None, {"image": image})
+    tuning = model.tune(served.replace, database=database)
+    calls = 0
+    while not tuning.done or calls < 1000:
+        np.testing.assert_allclose(served(image), expected, rtol=1e-3, atol=1e-5)
+        calls += 1
+    tuning.wait()
+    assert model.compile(database=database).report["covers"][0]["origin"] == "known plan"
+    served.replace(model.compile(database=database, targets="onednn"))
+    assert {kernel["target"] for kernel in served.report["kernels"]} <= {"onednn", "reference"}
+    np.testing.assert_allclose(served(image), expected, rtol=1e-3, atol=1e-5)
+    refused(collage.Error, lambda: served.replace(program(folder, tiny_models.relu_model((3, 5)))), "differ")
+    stopped = model.tune(served.replace, database=os.path.join(folder, "other.db"))
+    stopped.stop()
+    assert stopped.done
+
+
 def check_memory(folder):
     """What `empty` makes is aligned; results go where the caller says."""
     compiled = program(folder, tiny_models.relu_model((3, 5)))
@@ -415,7 +439,7 @@ def check_torch(folder):
 
 
 def main(arguments):
-    chosen = [check_results, check_measured_program, check_memory, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts, check_contexts,
+    chosen = [check_results, check_measured_program, check_background_tuning, check_memory, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts, check_contexts,
               check_many_threads, check_report, check_operators, check_types, check_command]
     return built_package.run(chosen, arguments, with_torch=[check_torch])
 

@@ -207,7 +207,7 @@ Status run_artifact(const SharedOptions& options) {
   return finish(options, opened, figures, samples, outputs);
 }
 
-Status bench_artifact(const SharedOptions& options, double duration, int iterations) {
+Status bench_artifact(const SharedOptions& options, double duration) {
   OpenedArtifact opened = TRY(open_artifact(options, EmbeddedWeights::kUnread));
   const std::vector<Tensor> inputs = TRY(make_inputs(opened.model, options));
   std::vector<Tensor> outputs;
@@ -216,13 +216,9 @@ Status bench_artifact(const SharedOptions& options, double duration, int iterati
   const Figures figures = figures_of(opened);
   BlockOptions block;
   const Stopwatch watch;
-  while (iterations > 0 ? static_cast<int>(samples.size()) < iterations
-                        : samples.empty() || watch.seconds() < duration) {
-    block.runs_per_block = iterations > 0
-                               ? std::min(kLoadRuns, iterations - static_cast<int>(samples.size()))
-                               : kLoadRuns;
+  block.runs_per_block = kLoadRuns;
+  while (samples.empty() || watch.seconds() < duration)
     TRY(run_block(opened.executor, inputs, outputs, block, samples));
-  }
   TRY(finish(options, opened, figures, samples, outputs));
   fmt::print("{:<13} median {:9.3f} ms   p10 {:9.3f}   p90 {:9.3f}   {} runs\n", "collage",
              1e3 * median(samples), 1e3 * percentile(samples, 0.1), 1e3 * percentile(samples, 0.9),

@@ -41,6 +41,6 @@ Result<OpenedArtifact> open_artifact(const SharedOptions& options, EmbeddedWeigh
 
 Status run_artifact(const SharedOptions& options);
 // `duration` in seconds, unless a number of runs is given.
-Status bench_artifact(const SharedOptions& options, double duration, int iterations);
+Status bench_artifact(const SharedOptions& options, double duration);
 
 }  // namespace collage::tool

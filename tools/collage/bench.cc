@@ -51,7 +51,7 @@ Status bench(const BenchOptions& options) {
                          options.model);
     if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
       return bench_staged(*staged, options);
-    return bench_artifact(options, options.duration, options.iterations);
+    return bench_artifact(options, options.duration);
   }
   if (is_artifact(options.model) && !options.compare.empty())
     return usage_error("{}: --compare wants the model's own file", options.model);
@@ -91,7 +91,7 @@ Command add_bench(CLI::App& app) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command =
       app.add_subcommand("bench", "latency statistics, and a comparison with other runtimes");
-  add_compile_options(*command, *options);
+  add_compile_options(*command, *options, kSecondsForPlan);
   add_config_option(*command, *options);
   add_input_options(*command, *options);
   add_output_option(*command, *options);
@@ -100,8 +100,6 @@ Command add_bench(CLI::App& app) {
                    "onnxruntime, openvino: run these too, interleaved, in processes of their own")
       ->delimiter(',')
       ->check(CLI::IsMember({"onnxruntime", "openvino"}));
-  command->add_option("--iterations", options->iterations, "timed runs of each runtime")
-      ->check(positive_number());
   command
       ->add_option("--duration", options->duration,
                    "seconds for the timed runs of each runtime, pauses included (default 3)")
@@ -114,7 +112,7 @@ Command add_bench(CLI::App& app) {
           ->add_option("--streams", options->streams,
                        "throughput: so many inferences at a time, each with its share of --threads")
           ->check(CLI::Range(1, 1024));
-  for (const char* other : {"--iterations", "--layers", "--save-outputs"})
+  for (const char* other : {"--layers", "--save-outputs"})
     streams->excludes(command->get_option(other));
   return {command, [options] { return bench(*options); }};
 }

@@ -15,7 +15,6 @@ namespace collage::tool {
 
 struct BenchOptions : SharedOptions {
   std::vector<std::string> compare;
-  int iterations = 0;   // of every runtime; 0: as many as fit the duration
   double duration = 3;  // seconds a runtime
   int streams = 0;      // 0: latency of single inferences
   bool layers = false;

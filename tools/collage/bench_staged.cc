@@ -53,7 +53,7 @@ Status bench_staged(StagedProgram& staged, const BenchOptions& options) {
       TRY(file_inputs(options.model, staged.input_infos(), inputs,
                       TRY(load_options(options)).constants)),
       {options.compare, model_tolerance(options.max_error), facts.threads, options.max_error}));
-  const double wanted = options.iterations > 0 ? options.iterations : options.duration / once;
+  const double wanted = options.duration / once;
   const int runs = std::clamp(static_cast<int>(wanted / kStagedTurns), 2, kStagedRuns);
   const int turns = std::max(kStagedTurns, static_cast<int>(wanted / runs));
   NoiseGate gate;

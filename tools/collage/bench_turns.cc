@@ -36,15 +36,11 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
   const int least_blocks = rivals.none() ? 3 : kTurns;
   int fitting = static_cast<int>(0.6 / first[0]);
   if (!rivals.none())
-    fitting = std::min(fitting, options.iterations > 0
-                                    ? options.iterations / kTurns
-                                    : static_cast<int>(options.duration / kTurns / first[0]));
+    fitting = std::min(fitting, static_cast<int>(options.duration / kTurns / first[0]));
   block.runs_per_block = std::clamp(fitting, 2, kBlockRuns);
   block.seconds_per_block = 1e9;
   const double block_seconds = first[0] * block.runs_per_block + kPauseMs * 1e-3;
-  int blocks = options.iterations > 0
-                   ? (options.iterations + block.runs_per_block - 1) / block.runs_per_block
-                   : std::max(least_blocks, static_cast<int>(options.duration / block_seconds));
+  const int blocks = std::max(least_blocks, static_cast<int>(options.duration / block_seconds));
   NoiseGate gate = gate_of(program);
   if (rivals.none()) block.gate = &gate;
   // Who takes turns, and what came of it; this program first.

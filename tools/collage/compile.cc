@@ -128,7 +128,7 @@ Command add_compile(CLI::App& app) {
   auto options = std::make_shared<CompileOptionsOfTool>();
   CLI::App* command =
       app.add_subcommand("compile", "compile a model, and write the program to a file");
-  add_compile_options(*command, *options);
+  add_compile_options(*command, *options, kSecondsForPlan);
   add_config_option(*command, *options);
   add_input_options(*command, *options);
   add_output_option(*command, *options);

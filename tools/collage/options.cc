@@ -120,9 +120,9 @@ void add_model_option(CLI::App& command, SharedOptions& options) {
       ->required();
 }
 
-void add_compile_options(CLI::App& command, SharedOptions& options) {
+void add_compile_options(CLI::App& command, SharedOptions& options, std::optional<double> budget) {
   add_model_option(command, options);
-  add_compile_flags(command, options);
+  add_compile_flags(command, options, budget);
 }
 
 void add_target_flags(CLI::App& command, SharedOptions& options) {
@@ -175,12 +175,22 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
       ->check(CLI::Range(1e-6, 1.0));
 }
 
-void add_compile_flags(CLI::App& command, SharedOptions& options) {
+void add_compile_flags(CLI::App& command, SharedOptions& options, std::optional<double> budget) {
+  options.budget = budget;
   add_target_flags(command, options);
   command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
-  command.add_option("--effort", options.effort, "of measuring: how much care it takes")
-      ->check(CLI::IsMember({"fast", "default", "max"}));
+  CLI::Option* effort = command
+                            .add_option("--effort", options.effort,
+                                        "measures for as long as it takes, with that care" +
+                                            std::string(budget ? "" : " (default: default)"))
+                            ->check(CLI::IsMember({"fast", "default", "max"}));
+  command
+      .add_option("--budget", options.budget,
+                  "seconds to measure for, after a first answer" +
+                      (budget ? fmt::format(" (default: {:g})", *budget) : std::string()))
+      ->check(CLI::Range(0.0, 1e6))
+      ->excludes(effort);
   command
       .add_option("--accuracy", options.accuracy,
                   "strict leaves out algorithms with larger rounding errors, and kernels that "
@@ -251,7 +261,12 @@ Result<ProgramOptions> program_options(const SharedOptions& options) {
   program.config = options.config;
   program.threads = options.threads;
   program.database = options.database;
-  program.effort = TRY(parse_effort(options.effort));
+  if (!options.effort.empty()) {
+    program.effort = TRY(parse_effort(options.effort));
+  } else if (options.budget) {
+    program.budget_seconds = options.budget;
+    program.effort = Effort::kFast;
+  }
   program.frozen_costs = options.frozen_costs;
   program.always_measure = options.always_measure;
   program.strict_accuracy = options.accuracy == "strict";

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,21 +21,28 @@ struct SharedOptions {
   std::vector<std::string> targets, exclude, pin, memory, shapes, dims, constants, inputs, plugins,
       data_roots;
   int threads = 0;
-  std::string database, accuracy = "default", effort = "default", json, save_outputs, config,
+  std::string database, accuracy = "default", effort, json, save_outputs, config,
                         required_signature;
+  std::optional<double> budget;  // none, and no effort: for as long as it takes
   bool frozen_costs = false;
   bool recompile = false;       // the model inside an artifact
   bool always_measure = false;  // no flag: what `tune` does
   double max_error = 0;
 };
 
-// Adds the model argument and the flags that decide how it is compiled.
-void add_compile_options(CLI::App& command, SharedOptions& options);
+// Seconds that commands whose program stays measure for, unless the user says how long.
+constexpr double kSecondsForPlan = 60;
+
+// Adds the model argument and the flags that decide how it is compiled. `budget`: the seconds of
+// measuring unless the user says how long; none: as long as it takes.
+void add_compile_options(CLI::App& command, SharedOptions& options,
+                         std::optional<double> budget = {});
 void add_model_option(CLI::App& command, SharedOptions& options);
 // Adds flags about backends, what they may take, and the shapes of the model.
 void add_target_flags(CLI::App& command, SharedOptions& options);
 // Adds those, and flags about costs: all but the model argument.
-void add_compile_flags(CLI::App& command, SharedOptions& options);
+void add_compile_flags(CLI::App& command, SharedOptions& options,
+                       std::optional<double> budget = {});
 void add_input_options(CLI::App& command, SharedOptions& options);
 void add_output_option(CLI::App& command, SharedOptions& options);
 // Adds `--config`, for the commands that partition.

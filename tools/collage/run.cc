@@ -13,7 +13,6 @@ namespace collage::tool {
 
 namespace {
 
-constexpr int kRunBlocks = 3;
 
 Status run(const SharedOptions& options) {
   if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
@@ -31,8 +30,7 @@ Status run(const SharedOptions& options) {
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
   std::vector<Tensor> outputs;
-  for (int block = 0; block < kRunBlocks; ++block)
-    TRY(run_block(*program.impl().executor, inputs, outputs, {}, facts.samples));
+  TRY(run_block(*program.impl().executor, inputs, outputs, {}, facts.samples));
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
   if (!options.json.empty())
@@ -47,7 +45,7 @@ Command add_run(CLI::App& app) {
   auto options = std::make_shared<SharedOptions>();
   CLI::App* command =
       app.add_subcommand("run", "compile and run a model; prints what runs where and how fast");
-  add_compile_options(*command, *options);
+  add_compile_options(*command, *options, 0);
   add_config_option(*command, *options);
   add_input_options(*command, *options);
   add_output_option(*command, *options);

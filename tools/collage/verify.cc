@@ -183,7 +183,7 @@ Command add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* command =
       app.add_subcommand("verify", "run against the reference and report the largest errors");
-  add_compile_options(*command, *options);
+  add_compile_options(*command, *options, 0);
   add_config_option(*command, *options);
   add_input_options(*command, *options);
   add_output_option(*command, *options);

@@ -57,6 +57,7 @@ class AmxBackend : public Backend {
           const bool has = matrix_unit().ok();
           return BackendTraits{.version = source_fingerprint("amx"),
                                .priority = 25,
+                               .compiles_fast = true,
                                .lowers = has,
                                .vector_speedup = 12,
                                .peak_probe = has ? std::optional(PeakProbe{multiply_tiles_at_rest,

@@ -93,6 +93,7 @@ class OpenVinoBackend : public Backend {
                                      source_fingerprint("openvino")),
               .priority = 30,
               .prefers_maximal_regions = true,
+              .compiles_fast = true,
               .brings_own_threads = true,
               .lowers = openvino::has_bf16(),
               .loses_nan = losing_nan_in_onednn(),

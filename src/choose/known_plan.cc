@@ -1,0 +1,60 @@
+#include "choose/known_plan.h"
+
+#include <algorithm>
+
+#include "tensor_program/external_call.h"
+
+namespace collage {
+
+namespace {
+
+std::string key_text(const Candidates& candidates, const ProgramOptions& options,
+                     const ChooseOptions& choosing) {
+  std::string text = choosing.model_key + "\nplan";
+  for (const PartitionSpecPtr& spec : candidates.specs) text += "\n" + spec->target.to_string();
+  for (const std::string& excluded : options.exclude) text += "\nwithout " + excluded;
+  for (const std::string& pinned : options.pin) text += "\npinned " + pinned;
+  return text + (options.strict_accuracy ? "\nstrict" : "");
+}
+
+}  // namespace
+
+PlanRow plan_of(const NamedCover& cover, const std::vector<CostedCandidate>& candidates) {
+  PlanRow row;
+  for (const Cover::Kernel& kernel : cover.kernels) {
+    const CandidatePartition& partition = candidates[kernel.candidate].partition;
+    PlanRow::Kernel& one = row.kernels.emplace_back();
+    partition.sub_graph.inside().for_each([&](size_t node) { one.nodes.push_back(node); });
+    one.target = partition.spec->target.to_string();
+    one.variant = row_of(kernel, candidates).variant.to_string();
+  }
+  return row;
+}
+
+KnownPlan::KnownPlan(const Candidates& candidates, const ProgramOptions& options,
+                     const ChooseOptions& choosing, CostDatabase& database)
+    : options_(options),
+      database_(database),
+      text_(key_text(candidates, options, choosing)),
+      context_(choosing.context) {}
+
+std::optional<PlanRow> KnownPlan::find() const {
+  return find_value(database_, "plan", CostDatabase::key_of(text_, context_), plan_row_from_json);
+}
+
+void KnownPlan::remember(const NamedCover& cover, const std::vector<CostedCandidate>& candidates,
+                         bool complete) const {
+  const bool is_local =
+      std::any_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
+        return tensor_program::is_local(candidates[kernel.candidate].function);
+      });
+  if (is_local || options_.max_error > 0 || !options_.memory.empty() || !options_.config.empty() ||
+      options_.weight_forms != nullptr)
+    return;
+  PlanRow row = plan_of(cover, candidates);
+  row.complete = complete;
+  database_.put("plan", CostDatabase::key_of(text_, context_), text_, json_text(to_json(row)),
+                context_);
+}
+
+}  // namespace collage
