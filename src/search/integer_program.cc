@@ -301,7 +301,8 @@ Result<IntegerSolution> IntegerProgram::solve(const SolverLimits& limits) {
 // The linear program's reduced costs say what a solution costs at least that uses a variable. Those
 // that cost more than the solution at hand are in no better one, so that the trees are small.
 Result<IntegerSolution> IntegerProgram::branch(const SolverLimits& limits, bool has_bound) const {
-  constexpr double kFirstSlack = 1e-6, kWiden = 10;  // of the bound
+  // Of the bound, and where that is next to nothing; each slack is larger than the one before.
+  constexpr double kFirstSlack = 1e-6, kLeastSlack = 1e-9, kWiden = 10;
   const Solvers& loaded = relaxed_->solvers;
   const double bound = has_bound ? loaded.objective(relaxed_->model) : 0;
   const double* reduced = loaded.reduced_costs(relaxed_->model);
@@ -309,7 +310,7 @@ Result<IntegerSolution> IntegerProgram::branch(const SolverLimits& limits, bool 
   IntegerSolution best;
   double least = kNoSolution;
   size_t branches = 0;
-  for (double slack = has_bound ? kFirstSlack * bound : kNoSolution;;) {
+  for (double slack = has_bound ? std::max(kFirstSlack * bound, kLeastSlack) : kNoSolution;;) {
     std::vector<int> columns;
     bool all = true;
     for (size_t c = 0; c < costs_.size(); ++c) {
@@ -337,7 +338,7 @@ Result<IntegerSolution> IntegerProgram::branch(const SolverLimits& limits, bool 
       return best;
     }
     if (all) return no_solution();
-    slack = least < kNoSolution ? least - bound : kWiden * slack;
+    slack = least < kNoSolution ? std::max(least - bound, 2 * slack) : kWiden * slack;
   }
 }
 

@@ -42,6 +42,18 @@ TEST(LinearProgram, WhereItTakesHalvesBranchesDecide) {
   EXPECT_TRUE(result.exact);
 }
 
+// The same where the halves cost nothing, so that no part of the bound says how far to look.
+TEST(LinearProgram, ABoundOfNothingEndsTheSearchToo) {
+  Fixture f("x; a = relu(x); b = exp(x); d = tanh(x); return tuple(a, b, d)");
+  for (const char* node : {"a", "b", "d"}) f.add("t", {node}, 1);
+  f.add("t", {"a", "b"}, 0);
+  f.add("t", {"b", "d"}, 0);
+  f.add("t", {"a", "d"}, 0);
+  const SearchResult result = best_cover(f.problem);
+  EXPECT_EQ(result.covers[0].seconds, 1);
+  EXPECT_TRUE(result.exact);
+}
+
 // The cheapest conversion into a form is from one that nothing gives.
 TEST(LinearProgram, AConversionFromAFormThatDoesNotExistIsNotBelieved) {
   Fixture f("x; a = conv(x, c1); b = relu(a); return b");
