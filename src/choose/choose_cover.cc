@@ -276,8 +276,11 @@ class Choice {
         if (options_.pace != nullptr) options_.pace->rest();
         const auto turn = turn_to_measure();
         BlockOptions block;
-        if (options_.quick) block.seconds_per_block = 0.1;
-        if (options_.quick) block.least_runs = block.warm_ups = 1;
+        if (options_.quick) {  // the check ran it before
+          block.seconds_per_block = 0.1;
+          block.least_runs = 1;
+          block.warm_ups = 0;
+        }
         block.gate = options_.gate;
         if (block.gate != nullptr) block.gate->await(options_.threads);
         return run_block(contender->executor, inputs, contender->outputs, block, samples);

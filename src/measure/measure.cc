@@ -7,6 +7,7 @@
 #include <map>
 
 #include "backend/offer.h"
+#include "ir/work.h"
 #include "measure/compile_ahead.h"
 #include "measure/fault.h"
 #include "measure/guarded_call.h"
@@ -205,6 +206,19 @@ class Measurement {
   Survivors& survivors_;
 };
 
+// What is tried and not timed is used in programs that are checked as a whole, so what the
+// reference takes long for is not compared here too.
+Result<Subject> subject_of(const MeasureTask& task) {
+  constexpr double kMostFlops = 1e9;
+  const std::string& text = task.function()->text;
+  if (!task.times()) {
+    Function function = TRY(function_with_seeded_constants(text));
+    if (function_flops(function) > kMostFlops)
+      return Subject::unchecked(std::move(function), task.options);
+  }
+  return Subject::of_function(text, task.options);
+}
+
 // What each target offers for the function: variants of unknown cost, or why it refuses.
 Result<std::vector<TargetCosts>> list_variants(const Function& function, const MeasureTask& task,
                                                const MeasureHooks& hooks) {
@@ -290,9 +304,8 @@ std::vector<Result<std::vector<TargetCosts>>> measure_functions(
       if (request == nullptr) return internal_error("a conversion among functions");
       if (std::holds_alternative<ListRequest>(tasks[i].request))
         return list_variants(TRY(function_with_seeded_constants(request->text)), tasks[i], hooks);
-      measurements[i] = std::make_unique<Measurement>(
-          tasks[i], hooks, TRY(Subject::of_function(request->text, tasks[i].options)), team,
-          survivors);
+      measurements[i] = std::make_unique<Measurement>(tasks[i], hooks, TRY(subject_of(tasks[i])),
+                                                      team, survivors);
       return list_variants(measurements[i]->subject().function(), tasks[i], hooks);
     }());
   // Calls `step(measurement, task, listed)` for each that is tried.

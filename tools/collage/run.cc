@@ -30,7 +30,9 @@ Status run(const SharedOptions& options) {
   facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
   std::vector<Tensor> outputs;
-  TRY(run_block(*program.impl().executor, inputs, outputs, {}, facts.samples));
+  BlockOptions block;
+  block.warm_ups = block.least_runs = 1;
+  TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
   if (!options.json.empty())
