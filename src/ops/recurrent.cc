@@ -187,10 +187,25 @@ class Direction {
     if (r_.clip > 0) x = std::clamp(x, -r_.clip, r_.clip);
     return activations_[which](x);
   }
-  // Columns [begin, end) of state · recurrence.
+  // Columns [begin, end) of state · recurrence. A small product is not worth a team at every step.
   void multiply_state(const std::vector<double>& state, int64_t begin, int64_t end) {
-    multiply({1, r_.batch, end - begin, r_.hidden}, panel_of(state.data(), r_.hidden, 1),
-             panel_of(recurrence_.data() + begin, r_.rows(), 1), sums_.data() + begin, r_.rows());
+    constexpr int64_t kSmall = int64_t{1} << 18;
+    const int64_t hidden = r_.hidden, rows = r_.rows();
+    if (r_.batch * hidden * (end - begin) > kSmall) {
+      multiply({1, r_.batch, end - begin, hidden}, panel_of(state.data(), hidden, 1),
+               panel_of(recurrence_.data() + begin, rows, 1), sums_.data() + begin, rows);
+      return;
+    }
+    for (int64_t b = 0; b < r_.batch; ++b) {
+      double* sums = sums_.data() + b * rows;
+      std::fill(sums + begin, sums + end, 0.0);
+      for (int64_t k = 0; k < hidden; ++k) {
+        const double x = state[static_cast<size_t>(b * hidden + k)];
+        const double* weights = recurrence_.data() + k * rows;
+#pragma omp simd
+        for (int64_t j = begin; j < end; ++j) sums[j] += x * weights[j];
+      }
+    }
   }
 
   // `products`: of the step's inputs, (B, G·H).
@@ -255,7 +270,7 @@ class Direction {
   template <typename Body>
   void for_cells(const Body& body) const {
     const int64_t cells = r_.cells();
-#pragma omp parallel for schedule(static) if (cells > 256)
+#pragma omp parallel for schedule(static) if (cells > 2048)
     for (int64_t at = 0; at < cells; ++at)
       body(at / r_.hidden, at % r_.hidden, static_cast<size_t>(at));
   }

@@ -46,6 +46,8 @@ void add_recurrent_cases(Cases& cases) {
   const auto gru = *find_recurrent_op("nn.gru"), lstm = *find_recurrent_op("nn.lstm");
   for (const bool ragged : {false, true})
     add_case(cases, gru, {4, 2, 5, 7}, "bidirectional", ragged, {{"linear_before_reset", true}});
+  add_case(cases, gru, {2, 4, 5, 190}, "forward", false);  // products that a team shares
+  add_case(cases, lstm, {2, 4, 5, 130}, "forward", false);
   add_case(cases, lstm, {4, 2, 5, 7}, "forward", false, {{"input_forget", true}});
   add_case(cases, lstm, {3, 2, 2, 3}, "forward", false,
            {{"activations", std::string("hardsigmoid softsign scaledtanh")},
