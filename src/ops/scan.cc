@@ -61,8 +61,7 @@ Status run_topk(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Te
   const int64_t stride = extent_product(in.shape(), axis + 1, in.rank());
   const bool largest = attrs.flag("largest");
   dispatch_number(in.dtype(), [&]<typename T>(Tag<T>) {
-    Ints order(static_cast<size_t>(extent));
-    for (int64_t row = 0; row < in.size() / extent; ++row) {
+    const auto take = [&](Ints& order, int64_t row) {
       const T* x = in.data<T>() + row / stride * stride * extent + row % stride;
       auto less = [](T a, T b) { return a < b || (a == a && b != b); };
       std::iota(order.begin(), order.end(), int64_t{0});
@@ -78,6 +77,12 @@ Status run_topk(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Te
         outputs[0].data<T>()[base + i * stride] = x[from * stride];
         outputs[1].data<int64_t>()[base + i * stride] = from;
       }
+    };
+#pragma omp parallel if (in.size() > 65536)
+    {
+      Ints order(static_cast<size_t>(extent));
+#pragma omp for schedule(static)
+      for (int64_t row = 0; row < in.size() / extent; ++row) take(order, row);
     }
   });
   return {};

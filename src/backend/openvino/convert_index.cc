@@ -71,10 +71,16 @@ Result<ov::OutputVector> convert_cumsum(const CallView& view) {
                                       view.attrs.flag("exclusive"), view.attrs.flag("reverse")));
 }
 
-// Ours is always sorted and keeps the order of equal elements.
+// Ours is always sorted and keeps the order of equal elements. OpenVINO keeps it by sorting with k
+// comparisons an element, a hundred times what others take for large k.
 Result<ov::OutputVector> convert_topk(const CallView& view) {
+  constexpr int64_t kMost = 8, kFew = 64;
+  const int64_t axis = view.axis("axis", view.rank(0)), k = view.attrs.integer("k");
+  if (k > kMost && view.shape(0)[static_cast<size_t>(axis)] > kFew)
+    return unsupported("the first {} of {}, which take it k comparisons each", k,
+                       view.shape(0)[static_cast<size_t>(axis)]);
   return std::make_shared<ov::op::v11::TopK>(
-             view[0], int_scalar(view.attrs.integer("k")), view.axis("axis", view.rank(0)),
+             view[0], int_scalar(k), axis,
              view.attrs.flag("largest") ? ov::op::TopKMode::MAX : ov::op::TopKMode::MIN,
              ov::op::TopKSortType::SORT_VALUES, ov::element::i64, true)
       ->outputs();

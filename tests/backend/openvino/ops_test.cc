@@ -84,6 +84,26 @@ TEST(Casts, AtTheLimitsOfTypesAreTheReferences) {
   EXPECT_GE(taken, 15);  // of float32 and integers of 8, 32 and 64 bits
 }
 
+// Equal elements keep their order, and so large numbers of them are left to others.
+TEST(TopK, IsTakenWhereKeepingTheOrderIsCheap) {
+  register_all_ops();
+  const auto topk = [](int64_t extent, int64_t k) {
+    const Expr x = make_var("x", TensorType{{2, extent}, DType::kFloat32});
+    return make_function({x}, *make_call("topk", {x}, {{"k", k}}));
+  };
+  std::vector<Tensor> ties = {Tensor::zeros(DType::kFloat32, {2, 1000})};
+  for (int64_t i = 0; i < 2000; ++i) ties[0].data<float>()[i] = static_cast<float>(i % 3);
+  const Function few = topk(1000, 8);
+  const auto expected = interpret(few, ties), actual = run_openvino(few, ties);
+  ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().to_string();
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(difference((*actual)[i], (*expected)[i]), "");
+  const auto variants_of = [](const Function& function) {
+    return openvino_backend().variants(function, Target{"openvino", {}, {}}, CompileOptions{2, ""});
+  };
+  EXPECT_TRUE(variants_of(topk(64, 60)).ok());
+  EXPECT_EQ(variants_of(topk(1000, 9)).status().code(), ErrorCode::kUnsupported);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, OpTest, ::testing::ValuesIn(ops_with_cases()), test_name);
 
 }  // namespace
