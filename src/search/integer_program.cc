@@ -9,6 +9,7 @@
 
 #include "base/library_beside.h"
 #include "base/stopwatch.h"
+#include "runtime/thread_team.h"
 
 namespace collage::search {
 
@@ -18,6 +19,8 @@ constexpr double kScale = 1e6;        // the solvers work in microseconds
 constexpr double kWhole = 1e-6;       // the distance from a whole number that counts as none
 constexpr double kNoSolution = 1e49;  // costs that no solution has: Cbc's own mark is 1e50
 constexpr double kLeastSeconds = 1;   // for one tree
+// The solvers factorise small matrices by LAPACK, thousands of times, in one thread: a team's
+// threads would wait for one another each time, on a busy machine for its whole time slice.
 
 struct Solvers {
   decltype(&Clp_newModel) new_model;
@@ -155,6 +158,7 @@ class Tree {
     set("timeMode", "elapsed");
     set("maxNodes", std::to_string(limits.branches));
     set("seconds", std::to_string(limits.seconds));
+    const TeamScope one_thread(1);
     solvers.solve_tree(tree_);
   }
   Tree(const Tree&) = delete;
@@ -235,6 +239,7 @@ struct IntegerProgram::Relaxed {
   // From the last solution, unless costs are other ones: going on from it takes longer then.
   void solve(double max_seconds) {
     solvers.set_maximum_seconds(model, max_seconds);
+    const TeamScope one_thread(1);
     if (solved) {
       solvers.dual(model, 0);
       return;
