@@ -4,11 +4,14 @@
     pip install fastapi uvicorn
     COLLAGE_MODEL=model.collage uvicorn fastapi_app:app
 
+With COLLAGE_TUNE=model.onnx it measures in the background, and goes on with each faster plan that this finds.
+
 POST /run takes the inputs by name as the bytes of a file that numpy.savez writes, and gives the outputs likewise. GET /health describes both.
 """
 
 import asyncio
 import contextlib
+import functools
 import io
 import os
 
@@ -21,12 +24,24 @@ from fastapi import FastAPI, HTTPException, Request, Response
 CONTEXTS = int(os.environ.get("COLLAGE_CONTEXTS") or len(os.sched_getaffinity(0)))
 
 
+def go_on_with(program, artifact, better):
+    """Writes a faster program over the artifact; requests from now on run it, as many at once as before."""
+    beside = artifact.removesuffix(".collage") + ".new.collage"
+    better.save(beside)
+    os.replace(beside, artifact)
+    program.replace(collage.load(artifact, contexts=CONTEXTS))
+
+
 @contextlib.asynccontextmanager
 async def lifespan(app):
-    app.state.program = await asyncio.to_thread(collage.load, os.environ["COLLAGE_MODEL"], contexts=CONTEXTS)
+    artifact, model = os.environ["COLLAGE_MODEL"], os.environ.get("COLLAGE_TUNE")
+    program = app.state.program = await asyncio.to_thread(collage.load, artifact, contexts=CONTEXTS)
     # Requests beyond that wait here, and not in threads.
     app.state.turns = anyio.CapacityLimiter(CONTEXTS)
+    tuning = model and collage.load(model).tune(functools.partial(go_on_with, program, artifact), threads=1)
     yield
+    if tuning:
+        await asyncio.to_thread(tuning.stop)
 
 
 app = FastAPI(lifespan=lifespan)
