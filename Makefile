@@ -1,4 +1,4 @@
-# Everything a fresh Debian 12 machine needs: `make build`, `make test` and `make demo` each install what is missing
+# Everything a fresh Debian 12 or 13 needs: `make build`, `make test` and `make demo` each install what is missing
 # (Debian packages, then Python wheels into build/env), configure build/release and build. A second call redoes nothing.
 #
 #   make build      the command and its library, build/release/collage
@@ -12,6 +12,8 @@
 #   make deb        the same as a Debian package, build/release/package/collage_VERSION_amd64.deb
 #   make wheel      the Python package as a wheel with all it needs, dist/*.whl; wheel-test: installs it into an empty
 #                   environment and runs what its README shows
+#   make distros    builds this tree and runs the demo and a smoke test in a fresh Debian 12, Debian 13 and Ubuntu 24.04 each
+#                   (ONLY=trixie for one), by debootstrap, as root; COLLAGE_CCACHE=DIR shares what they compile
 #   make plugin-torch TORCH=…/site-packages/torch
 #                   the backend torch as a plugin, build/plugins/torch/libcollage_torch.so (docs/torch.md)
 #   make asan       the tests under the address and undefined-behaviour sanitizers; asan-short: those of the rooms that
@@ -27,7 +29,7 @@ ENV := build/env
 export WERROR
 CTEST := bash tools/setup/test.sh -j $(JOBS)
 
-.PHONY: plugin-torch build build-tests test test-torch test-long mutations demo install deb wheel wheel-test asan asan-short format lint clean setup setup-tests setup-lint
+.PHONY: plugin-torch build build-tests test test-torch test-long mutations demo install deb wheel wheel-test distros asan asan-short format lint clean setup setup-tests setup-lint
 .DEFAULT_GOAL := build
 
 setup:
@@ -91,6 +93,9 @@ wheel: setup
 
 wheel-test: wheel
 	@$(ENV)/bin/python tests/python/wheel.py
+
+distros:
+	@bash tools/setup/distros.sh $(ONLY)
 
 SHORT := base runtime ir tensor_program frontend_onnx passes fuzz_models
 asan-short: setup-tests

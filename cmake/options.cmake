@@ -38,6 +38,10 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # g++ 12 reports overlapping copies inside std::string's own operator+ (GCC bug 105651).
   target_compile_options(collage_options INTERFACE -Wno-restrict)
+  # g++ 14 takes arguments that live as long as the call for dangling ones, in calls within TRY.
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    target_compile_options(collage_options INTERFACE -Wno-dangling-pointer -Wno-dangling-reference)
+  endif()
   # In unity builds, where sources are included once each, it takes them for headers.
   target_compile_options(collage_options INTERFACE $<$<BOOL:${CMAKE_UNITY_BUILD}>:-Wno-subobject-linkage>)
 endif()

@@ -35,7 +35,7 @@ file(CREATE_LINK ${PROJECT_BINARY_DIR}/collage ${package}/bin/collage SYMBOLIC)
 file(GLOB model CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/models/*.py)
 add_custom_command(
   OUTPUT ${package}/mnist.onnx
-  COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/models/generate.py mnist -o ${package}
+  COMMAND ${COLLAGE_ENV}/bin/python ${PROJECT_SOURCE_DIR}/models/generate.py mnist -o ${package}
   DEPENDS ${model}
   COMMENT "Generating mnist.onnx")
 add_custom_target(collage_python_demo ALL DEPENDS ${package}/mnist.onnx)

@@ -115,8 +115,10 @@ Tensor view_output(nb::handle object, const TensorInfo& info, WritableArray& arr
 }
 
 Library library_of(nb::handle object) {
-  const char* name = Py_TYPE(object.ptr())->tp_name;
-  const bool may_be_torch = std::strcmp(name, "Tensor") == 0 || std::strcmp(name, "Parameter") == 0;
+  const nb::object name =
+      nb::getattr(object.type(), "__name__");  // the stable interface has no tp_name
+  const char* text = nb::cast<const char*>(name);
+  const bool may_be_torch = std::strcmp(text, "Tensor") == 0 || std::strcmp(text, "Parameter") == 0;
   if (!may_be_torch) return Library::kNumPy;
   const nb::object module = nb::getattr(object.type(), "__module__", nb::none());
   const bool is_torch = nb::isinstance<nb::str>(module) &&

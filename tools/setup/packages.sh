@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 command -v dpkg-query > /dev/null ||
-  die "this set-up knows Debian 12 only; install by hand the equivalents of: $(entries "$@" | xargs)"
+  die "this set-up knows Debian and Ubuntu only; install by hand the equivalents of: $(entries "$@" | xargs)"
 
 missing=()
 while read -r package; do
