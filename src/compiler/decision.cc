@@ -376,7 +376,7 @@ Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileC
 
 Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   Decision decision = TRY(decide_anew(candidates, context));
-  if (!context.light && !interrupted())
+  if (!context.light && !context.options.frozen_costs && !interrupted())
     KnownPlan(candidates, context.options, context.choosing, *context.database)
         .remember(decision.cover(), decision.found.candidates, decision.complete);
   return decision;

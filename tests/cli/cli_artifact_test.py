@@ -74,7 +74,7 @@ def check_others(bench):
     with open(bench.path("report.json")) as file:
         report = json.load(file)
     assert not (wrong := schema.problems(report, REPORT_SCHEMA)), wrong
-    assert report["latency_ms"]["count"] == 5 and report["model"] == "net.onnx"
+    assert report["latency_ms"]["count"] > 0 and report["model"] == "net.onnx"
     figures = report["artifact"]
     assert figures["bytes"] == os.path.getsize(bench.path("net.collage"))
     assert 0 < figures["map_ms"] + figures["check_ms"] < figures["load_ms"] and figures["packed_bytes"] > 0, figures
