@@ -4,6 +4,7 @@
 #include "ops/reduce.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "ops/families.h"
@@ -172,20 +173,30 @@ Status run_arg_reduction(bool largest, std::span<const Tensor> inputs, const Att
   const bool last = attrs.flag("select_last_index");
   const int64_t extent = in.shape()[static_cast<size_t>(axis)];
   const int64_t stride = extent_product(in.shape(), axis + 1, in.rank());
-  const int64_t results = outputs[0].size();
+  if (outputs[0].size() == 0) return {};
+  constexpr int64_t kTogether = 64;  // results beside one another, which share cache lines
+  const int64_t parts = (stride + kTogether - 1) / kTogether;
   int64_t* y = outputs[0].data<int64_t>();
   dispatch_number(in.dtype(), [&]<typename T>(Tag<T>) {
-#pragma omp parallel for schedule(static) if (results * extent > 8192)
-    for (int64_t i = 0; i < results; ++i) {
-      const T* row = in.data<T>() + i / stride * stride * extent + i % stride;
-      int64_t best = 0;
-      for (int64_t j = 1; j < extent; ++j) {
-        const T a = row[j * stride], b = row[best * stride];
-        if (b != b) break;  // the first NaN wins
-        const bool better = largest ? a > b : a < b;
-        if (better || a != a || (last && a == b)) best = j;
-      }
-      y[i] = best;
+#pragma omp parallel for schedule(static) if (in.size() > 8192)
+    for (int64_t task = 0; task < outputs[0].size() / stride * parts; ++task) {
+      const int64_t outer = task / parts, first = task % parts * kTogether;
+      const int64_t count = std::min(kTogether, stride - first);
+      const T* rows = in.data<T>() + outer * stride * extent + first;
+      int64_t* best = y + outer * stride + first;
+      std::array<T, kTogether> most;
+      std::copy_n(rows, count, most.begin());
+      std::fill_n(best, count, int64_t{0});
+      for (int64_t j = 1; j < extent; ++j)
+        for (int64_t i = 0; i < count; ++i) {
+          const T a = rows[j * stride + i];
+          T& b = most[static_cast<size_t>(i)];
+          if (b != b) continue;  // the first NaN wins
+          const bool better = largest ? a > b : a < b;
+          if (!better && a == a && !(last && a == b)) continue;
+          b = a;
+          best[i] = j;
+        }
     }
   });
   return {};

@@ -82,6 +82,13 @@ TEST(ArgReduceTest, TiesAndAxes) {
   EXPECT_THAT(columns.values<int64_t>(), ElementsAre(1, 1, 0, 0));
 }
 
+TEST(ArgReduceTest, TheFirstNanIsTheExtreme) {
+  const float nan = std::nanf("");
+  const Tensor x = floats({4, 2}, {1, 9, nan, 2, 7, nan, nan, 3});
+  for (const char* op : {"argmax", "argmin"})
+    EXPECT_THAT(run(op, {x}, {{"axis", int64_t{0}}}).values<int64_t>(), ElementsAre(1, 2)) << op;
+}
+
 TEST(ScanTest, Cumsum) {
   Tensor x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
   auto cumsum = [&](int64_t axis, bool exclusive, bool reverse) {

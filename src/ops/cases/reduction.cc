@@ -30,6 +30,9 @@ void add_reduction_cases(Cases& cases) {
                        {f32({2, 5, 7})},
                        {{"axis", int64_t{1}}, {"keepdims", last}, {"select_last_index", last}}});
       cases.push_back({op,
+                       {arg(DType::kInt32, {2, 6, 5, 30}, {0, 3})},
+                       {{"axis", int64_t{1}}, {"select_last_index", last}}});
+      cases.push_back({op,
                        {arg(DType::kInt32, {4, 9}, {0, 3})},
                        {{"axis", int64_t{-1}}, {"select_last_index", last}}});
     }
