@@ -88,7 +88,7 @@ struct Contender {
 };
 
 // As many programs at a time as hold no more constants than this beside one another.
-constexpr double kConstantsAlive = 256 << 20;
+constexpr double kConstantsAlive = 1 << 30;
 constexpr size_t kMostAlive = 16;
 
 }  // namespace
@@ -276,6 +276,10 @@ class Choice {
         if (options_.pace != nullptr) options_.pace->rest();
         const auto turn = turn_to_measure();
         BlockOptions block;
+        if (options_.effort == Effort::kFast) {
+          block.seconds_per_block /= 2;
+          block.warm_ups = 1;
+        }
         if (options_.quick) {  // the check ran it before
           block.seconds_per_block = 0.1;
           block.least_runs = 1;

@@ -59,7 +59,8 @@ struct ChooseOptions {
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
   double max_error = 0;       // of any cover's outputs, where the user says
   bool frozen = false;
-  bool quick = false;    // a difference of a tenth is worth finding, no smaller one
+  bool quick = false;  // a difference of a tenth is worth finding, no smaller one
+  Effort effort = Effort::kDefault;
   bool untimed = false;  // where these covers were never timed, the first that is right is taken
   std::vector<MemoryLimit> memory_limits;
   NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments

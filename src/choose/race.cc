@@ -164,7 +164,11 @@ Result<std::optional<size_t>> run_race(std::vector<Racer>& racers, const Prepare
       enter(waiting[next++]);
     }
     if (players.empty() || next == before) continue;
-    TRY(play(players, racers, options));
+    // Where more groups follow, or came before, the two best meet again.
+    RaceOptions in_group = options;
+    if (fresh && (before > 0 || next < waiting.size()))
+      in_group.blocks = static_cast<int>(options.least_blocks);
+    TRY(play(players, racers, in_group));
     players[0].rounds.clear();
     players[0].blocks.clear();
     ++groups;

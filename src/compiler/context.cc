@@ -157,6 +157,7 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
   ChooseOptions result;
   result.threads = compile.threads;
   result.frozen = options.frozen_costs;
+  result.effort = options.effort;
   result.untimed = light;
   result.source_key = sha256_hex(canonical_text(model.impl().module.main()));
   result.model_key = sha256_hex(canonical_text(graph.function()));
