@@ -1,7 +1,7 @@
 #!/bin/bash
 # distros.sh [NAME...]: builds the working tree and runs the demo and a smoke test in a fresh system of each distribution named
 # (default: all below), a folder build/distros/NAME that debootstrap makes. Prints a line for each; exit status 1 if one failed.
-# COLLAGE_CCACHE: a folder of ccache's that all of them use. FRESH=1: the folders are made anew. Needs root.
+# WERROR=ON: warnings are errors there too. COLLAGE_CCACHE: a folder of ccache's that all of them use. FRESH=1: the folders are made anew. Needs root.
 set -euo pipefail
 # shellcheck source=tools/setup/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -53,13 +53,14 @@ enter() {
       cache=CCACHE_DIR=/ccache
     fi
     pip=$(env | sed -n "/^PIP_\(INDEX_URL\|CERT\|DEFAULT_TIMEOUT\)=/p; /^SSL_CERT_FILE=/p")
-    exec chroot "$SYSTEM" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 $cache $pip "$@"' enter "$@"
+    exec chroot "$SYSTEM" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 ${WERROR:+WERROR=$WERROR} $cache $pip "$@"' enter "$@"
 }
 
 try() {
   local name=$1 system=$2
   if [ -n "${FRESH:-}" ] || [ ! -e "$system/made" ]; then make_system "$name" "$system" || return; fi
-  copy_sources "$system/collage" && enter "$system" bash -c 'cd /collage && make build && bash tools/setup/smoke.sh && make demo'
+  # At the path that it has here, so that ccache knows what was compiled here with the same compiler.
+  copy_sources "$system$root" && enter "$system" bash -c "cd $root && make build && bash tools/setup/smoke.sh && make demo"
 }
 
 bash "$root/tools/setup/packages.sh" "$root/tools/setup/packages-distros.txt"
