@@ -59,6 +59,8 @@ TEST(ProductTest, DenseIsAProductWithTransposedWeights) {
 TEST(ProductTest, BlocksAndTails) {  // extents around the block sizes of blocked_product
   for (auto [m, n, k] : {std::array<int64_t, 3>{65, 129, 257},
                          {64, 128, 256},
+                         {193, 257, 129},
+                         {97, 65, 17},
                          {3, 17, 300},
                          {1, 130, 1},
                          {67, 1, 5}}) {
