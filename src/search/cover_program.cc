@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/stopwatch.h"
+#include "base/thread_stopwatch.h"
 
 namespace collage::search {
 
@@ -126,7 +126,7 @@ Result<CoverSolution> CoverProgram::solve(const SolverLimits& limits, const Vari
   constexpr double kLeastSeconds = 1;
   constexpr size_t kMostRounds = 1000;
   vary(variation);
-  const Stopwatch watch;
+  const ThreadStopwatch watch;
   CoverSolution result;
   for (size_t round = 0; round < kMostRounds; ++round) {
     const IntegerSolution solution = TRY(program_.solve(

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/library_beside.h"
-#include "base/stopwatch.h"
+#include "base/thread_stopwatch.h"
 #include "runtime/thread_team.h"
 
 namespace collage::search {
@@ -155,7 +155,7 @@ class Tree {
     set("ratioGap", std::to_string(limits.gap));
     set("allowableGap", "0");
     set("heuristicsOnOff", "off");
-    set("timeMode", "elapsed");
+    set("timeMode", "cpu");
     set("maxNodes", std::to_string(limits.branches));
     set("seconds", std::to_string(limits.seconds));
     const TeamScope one_thread(1);
@@ -311,7 +311,7 @@ Result<IntegerSolution> IntegerProgram::branch(const SolverLimits& limits, bool 
   const Solvers& loaded = relaxed_->solvers;
   const double bound = has_bound ? loaded.objective(relaxed_->model) : 0;
   const double* reduced = loaded.reduced_costs(relaxed_->model);
-  const Stopwatch watch;
+  const ThreadStopwatch watch;
   IntegerSolution best;
   double least = kNoSolution;
   size_t branches = 0;
@@ -335,7 +335,7 @@ Result<IntegerSolution> IntegerProgram::branch(const SolverLimits& limits, bool 
       for (size_t k = 0; k < columns.size(); ++k)
         best.used[static_cast<size_t>(columns[k])] = tree.value(k) > 0.5;
     }
-    const bool enough = all || bound + std::max(slack, limits.gap * bound) >= least;
+    const bool enough = all || std::max(slack, limits.gap * bound) >= least - bound;
     if (least < kNoSolution && (enough || !tree.optimal())) {
       best.proven = enough && tree.optimal();
       best.bound = (best.proven ? least : std::min(tree.bound(), bound + slack)) / kScale;

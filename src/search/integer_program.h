@@ -32,7 +32,7 @@ struct Row {
 // Limits of one solution.
 struct SolverLimits {
   int branches = 2'000;
-  double seconds = 10;  // results depend on the machine where this limit is reached
+  double seconds = 10;  // of processor time; results depend on the machine where it is reached
   // Relative: a solution that costs that much more than the bound counts as the optimum.
   double gap = 0;
 };

@@ -1,6 +1,10 @@
 // Which searches end at the linear program, and that the others go on from there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+#include <utility>
+
 #include "search/fixture.h"
 #include "search/synthetic.h"
 
@@ -52,6 +56,27 @@ TEST(LinearProgram, ABoundOfNothingEndsTheSearchToo) {
   const SearchResult result = best_cover(f.problem);
   EXPECT_EQ(result.covers[0].seconds, 1);
   EXPECT_TRUE(result.exact);
+}
+
+// Whatever the costs are rounded to: the bound and the distance to a solution seldom add up to it.
+TEST(LinearProgram, BranchesEndAtAnyCosts) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> cost(1e-5, 2e-5);
+  for (int problem = 0; problem < 200; ++problem) {
+    Fixture f("x; a = relu(x); b = exp(x); d = tanh(x); return tuple(a, b, d)");
+    const double alone = cost(random) + 2e-5;
+    double least = 3 * alone;
+    for (const char* node : {"a", "b", "d"}) f.add("t", {node}, alone);
+    for (const auto& [one, other] :
+         {std::pair("a", "b"), std::pair("b", "d"), std::pair("a", "d")}) {
+      const double both = cost(random);
+      f.add("t", {one, other}, both);
+      least = std::min(least, both + alone);
+    }
+    const SearchResult result = best_cover(f.problem);
+    EXPECT_DOUBLE_EQ(result.covers[0].seconds, least);
+    EXPECT_TRUE(result.exact);
+  }
 }
 
 // The cheapest conversion into a form is from one that nothing gives.
