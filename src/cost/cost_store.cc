@@ -74,9 +74,12 @@ void CostStore::learn_usual(const Conditions& conditions) {
 
 double CostStore::seconds_per_measurement() {
   constexpr double kGuess = 0.4;
-  return database_
-      .average("function", "$.seconds", "$.effort", std::string(effort_name(options_.effort)))
-      .value_or(kGuess);
+  if (!average_seconds_)
+    average_seconds_ =
+        database_
+            .average("function", "$.seconds", "$.effort", std::string(effort_name(options_.effort)))
+            .value_or(kGuess);
+  return *average_seconds_;
 }
 
 bool CostStore::may_end(const Invalid& invalid) const {

@@ -3,6 +3,7 @@
 // It starts no process.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -68,6 +69,8 @@ class CostStore {
   std::optional<TargetCosts> find_offer(const CostKey& key, const Function* function = nullptr);
   // Keeps the costs; in memory alone if the machine lacked something (fault.h).
   void put(const std::string& kind, const CostKey& key, const TargetCosts& costs);
+  // Writes what `body` keeps at once.
+  void together(const std::function<void()>& body) { database_.together(body); }
   // Keeps measured costs of the function.
   void put_measured(const CostKey& key, const Function& function, const TargetCosts& costs);
   // Returns whether this process measured the key's function.
@@ -88,7 +91,8 @@ class CostStore {
   const CoreState& usual() const { return usual_; }
   // Keeps what a worker saw of the cores in quiet moments, if it is better.
   void learn_usual(const Conditions& conditions);
-  // Returns the average time of measuring a function on a target here; a guess if there is none.
+  // Returns the average time of measuring a function on a target here, as it was when first asked;
+  // a guess if there is none.
   double seconds_per_measurement();
   std::string program_context() const { return keys_.program_context(); }
 
@@ -109,6 +113,7 @@ class CostStore {
   const CostOptions options_;
   CostKeys keys_;
   CoreState usual_;  // what is known of the cores in quiet moments (noise_gate.h)
+  std::optional<double> average_seconds_;
   std::set<std::string> measured_now_;
 };
 

@@ -226,6 +226,17 @@ void CostDatabase::put(const std::string& kind, const std::string& key, const st
   memory_[{kind, key}] = value;
 }
 
+void CostDatabase::together(const std::function<void()>& body) {
+  // Where somebody else writes for long, one by one.
+  const bool begun = database_ != nullptr && execute("BEGIN IMMEDIATE").ok();
+  body();
+  if (!begun || database_ == nullptr) return;
+  if (const Status written = execute("COMMIT"); !written.ok()) {
+    (void)execute("ROLLBACK");
+    give_up(written.message());
+  }
+}
+
 void CostDatabase::remember(const std::string& kind, const std::string& key,
                             const std::string& value) {
   memory_[{kind, key}] = value;

@@ -70,6 +70,8 @@ class CostDatabase {
   void put(const std::string& kind, const std::string& key, const std::string& text,
            const std::string& value, const std::string& context = "");
   void set_limit(int64_t bytes) { limit_ = bytes; }
+  // Writes what `body` puts together: each row alone waits for the disk several times.
+  void together(const std::function<void()>& body);
   // The same in memory alone: what is no news to anybody but this process.
   void remember(const std::string& kind, const std::string& key, const std::string& value);
   // The average of a number in the values of that kind where a text in them is `text` (JSON paths);

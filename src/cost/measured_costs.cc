@@ -139,9 +139,14 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::function_costs(
       store_->counts.disturbed += entry.conditions.disturbed;
       store_->learn_usual(entry.conditions);
       store_->mark_measured(keys[i]);
-      store_->put_measured(keys[i], *function, entry);
     }
   }
+  if (!tasks.empty())
+    store_->together([&] {
+      for (size_t m = 0; m < tasks.size(); ++m)
+        for (size_t i = 0; answers[m] && i < asked[m].keys.size(); ++i)
+          store_->put_measured(asked[m].keys[i], *asked[m].function, *asked[m].answers[i]);
+    });
   for (const std::vector<TargetCosts>& entries : result)
     for (const TargetCosts& entry : entries) store_->counts.add_invalid(entry);
   return result;

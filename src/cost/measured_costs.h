@@ -126,7 +126,9 @@ class MeasuredCosts : public CostEstimator {
                               const Variant& variant) const;
   std::optional<double> given(const TensorType& type, const Encoding& from,
                               const Encoding& to) const;
-  Result<TargetCosts> offer(const Function& function, const CostKey& key);
+  // `fresh` receives what a worker said.
+  Result<TargetCosts> offer(const Function& function, const CostKey& key,
+                            std::vector<std::pair<CostKey, TargetCosts>>& fresh);
   // What is known of the function, or is not for a worker to say; none where it is to be measured.
   Result<std::optional<TargetCosts>> without_asking(const Function& function, const CostKey& key);
   // Of a row that is in the store: what a variant costs now that a worker answered once more.

@@ -34,11 +34,12 @@ Result<TargetCosts> MeasuredCosts::listed_here(const Function& function, const C
 Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
     const std::vector<FunctionQuestion>& questions) {
   std::vector<std::vector<TargetCosts>> result;
+  std::vector<std::pair<CostKey, TargetCosts>> listed;
   for (const auto& [function, targets] : questions) {
     const std::string text = canonical_text(function);
     std::vector<TargetCosts>& entries = result.emplace_back();
     for (const Target& target : targets) {
-      entries.push_back(TRY(offer(function, {text, target})));
+      entries.push_back(TRY(offer(function, {text, target}, listed)));
       store_->bounds.learn(function, text, entries.back());
     }
     // Of what has variants that nobody measured there will be another answer.
@@ -50,10 +51,15 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
       if (complete) store_->counts.add_invalid(entry);
     }
   }
+  if (!listed.empty())
+    store_->together([&] {
+      for (const auto& [key, entry] : listed) store_->put("trial", key, entry);
+    });
   return result;
 }
 
-Result<TargetCosts> MeasuredCosts::offer(const Function& function, const CostKey& key) {
+Result<TargetCosts> MeasuredCosts::offer(const Function& function, const CostKey& key,
+                                         std::vector<std::pair<CostKey, TargetCosts>>& fresh) {
   if (tensor_program::is_local(function)) return listed_here(function, key);
   if (std::optional<TargetCosts> known = store_->find_offer(key, &function))
     return std::move(*known);
@@ -61,7 +67,7 @@ Result<TargetCosts> MeasuredCosts::offer(const Function& function, const CostKey
   Measurer::Answer listed =
       TRY(measurer_->ask(measurer_->task_of(ListRequest{{key.text}}, {key.target.to_string()})));
   if (!listed) return not_measured(function, key);
-  store_->put("trial", key, listed->at(0));
+  fresh.emplace_back(key, listed->at(0));
   return std::move(listed->at(0));
 }
 

@@ -68,6 +68,21 @@ TEST_F(Database, KeepsWhatWasPut) {
   EXPECT_EQ(CostDatabase::open(file())->find("function", "k"), "two");
 }
 
+TEST_F(Database, WhatIsPutTogetherIsWrittenAtOnce) {
+  auto writer = CostDatabase::open(file()), reader = CostDatabase::open(file());
+  writer->together([&] {
+    writer->put("function", "a", "text", "one");
+    writer->put("function", "b", "text", "two");
+    EXPECT_EQ(writer->find("function", "a"), "one");
+    EXPECT_FALSE(reader->find("function", "a").has_value());
+  });
+  EXPECT_EQ(reader->find("function", "a"), "one");
+  EXPECT_EQ(reader->find("function", "b"), "two");
+  auto in_memory = CostDatabase::in_memory();
+  in_memory->together([&] { in_memory->put("function", "a", "text", "one"); });
+  EXPECT_EQ(in_memory->find("function", "a"), "one");
+}
+
 TEST_F(Database, SixteenProcessesWriteAtOnce) {
   constexpr int kProcesses = 16, kUpserts = 100, kShared = 10;
   CostDatabase::open(file());
