@@ -59,11 +59,11 @@ class Claimant {
         spec_(spec),
         constraints_(candidates.constraints),
         offers_(offers) {
+    std::map<size_t, std::vector<const CandidatePartition*>> by_size;
     for (const CandidatePartition& candidate : candidates.found)
-      if (candidate.spec == spec) own_.push_back(&candidate);
-    std::stable_sort(own_.begin(), own_.end(), [](const auto* a, const auto* b) {
-      return a->sub_graph.inside().size() < b->sub_graph.inside().size();
-    });
+      if (candidate.spec == spec)
+        by_size[candidate.sub_graph.inside().size()].push_back(&candidate);
+    for (const auto& [size, some] : by_size) own_.insert(own_.end(), some.begin(), some.end());
   }
 
   size_t candidates() const { return own_.size(); }

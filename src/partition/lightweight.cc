@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "partition/candidate_order.h"
 #include "partition/dependence.h"
 
 namespace collage {
@@ -45,10 +46,7 @@ std::vector<CandidatePartition> partition_lightly(
   }
   std::vector<CandidatePartition> result(std::make_move_iterator(chosen.begin()),
                                          std::make_move_iterator(chosen.end()));
-  std::stable_sort(result.begin(), result.end(),
-                   [](const CandidatePartition& a, const CandidatePartition& b) {
-                     return a.sub_graph.inside().last() < b.sub_graph.inside().last();
-                   });
+  sort_by_last_node(result);
   return result;
 }
 

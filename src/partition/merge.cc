@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "partition/candidate_order.h"
 #include "partition/dependence.h"
 
 namespace collage {
@@ -30,10 +31,7 @@ class Merger {
     std::vector<CandidatePartition> result;
     for (size_t k = 0; k < kernels_.size(); ++k)
       if (alive_[k]) result.push_back(std::move(kernels_[k]));
-    std::stable_sort(result.begin(), result.end(),
-                     [](const CandidatePartition& a, const CandidatePartition& b) {
-                       return a.sub_graph.inside().last() < b.sub_graph.inside().last();
-                     });
+    sort_by_last_node(result);
     return result;
   }
 

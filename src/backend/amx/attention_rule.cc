@@ -5,6 +5,7 @@
 
 #include "backend/amx/read_attention.h"
 #include "ir/op.h"
+#include "partition/candidate_order.h"
 
 namespace collage::amx {
 namespace {
@@ -25,10 +26,7 @@ class Finder {
         add(without_boundary_views(inside), node);
       }
     }
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const CandidatePartition& a, const CandidatePartition& b) {
-                       return a.sub_graph.inside().last() < b.sub_graph.inside().last();
-                     });
+    sort_by_last_node(found_);
     return std::move(found_);
   }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "partition/candidate_order.h"
+
 namespace collage {
 
 std::vector<CandidatePartition> AnchorEpiloguePartitionRule::all_candidates(
@@ -45,10 +47,7 @@ std::vector<CandidatePartition> AnchorEpiloguePartitionRule::all_candidates(
   };
   for (const DataflowGraph::Node& node : graph.nodes())
     for_each_match(anchor_, node.expr, {}, extend);
-  std::stable_sort(result.begin(), result.end(),
-                   [](const CandidatePartition& a, const CandidatePartition& b) {
-                     return a.sub_graph.inside().last() < b.sub_graph.inside().last();
-                   });
+  sort_by_last_node(result);
   return result;
 }
 

@@ -5,6 +5,8 @@
 #include <span>
 #include <unordered_set>
 
+#include "partition/candidate_order.h"
+
 namespace collage {
 
 namespace {
@@ -57,10 +59,7 @@ class Joiner {
   }
 
   std::vector<CandidatePartition> finish() && {
-    std::stable_sort(found_.begin(), found_.end(),
-                     [](const CandidatePartition& a, const CandidatePartition& b) {
-                       return a.sub_graph.inside().last() < b.sub_graph.inside().last();
-                     });
+    sort_by_last_node(found_);
     return std::move(found_);
   }
 

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "partition/candidate_order.h"
+
 namespace collage {
 
 namespace {
@@ -84,8 +86,11 @@ class Combiner {
     while (true) {
       PostDfsIndex target = graph_.post_dominator(exit);
       if (target == DataflowGraph::kNone) return;
-      IndexSet between = graph_.downstream(exit) & graph_.upstream(target);
-      between -= from.inside();
+      // Of the whole sets, only what lies between the two is of interest.
+      const IndexSet &below = graph_.downstream(exit), &above = graph_.upstream(target);
+      IndexSet between;
+      for (PostDfsIndex i = below.next(exit); i < target; i = below.next(i + 1))
+        if (above.contains(i) && !from.inside().contains(i)) between.insert(i);
       bool allowed = true;
       between.for_each([&](PostDfsIndex i) {
         allowed = allowed && (passes(node_role(graph_, i)) ||
@@ -205,10 +210,7 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
         result.push_back({name(), std::move(region), spec, truncated});
     }
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const CandidatePartition& a, const CandidatePartition& b) {
-                     return a.sub_graph.inside().last() < b.sub_graph.inside().last();
-                   });
+  sort_by_last_node(result);
   return result;
 }
 

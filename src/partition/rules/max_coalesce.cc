@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "partition/candidate_order.h"
+
 namespace collage {
 
 namespace {
@@ -46,10 +48,7 @@ class Coalescer {
         for (size_t part : region.parts) result.push_back(candidates_[part]);
       }
     }
-    std::stable_sort(result.begin(), result.end(),
-                     [](const CandidatePartition& a, const CandidatePartition& b) {
-                       return a.sub_graph.inside().last() < b.sub_graph.inside().last();
-                     });
+    sort_by_last_node(result);
     return result;
   }
 

@@ -1,7 +1,8 @@
 #include "partition/rules/union_rule.h"
 
-#include <algorithm>
 #include <unordered_set>
+
+#include "partition/candidate_order.h"
 
 namespace collage {
 
@@ -12,10 +13,7 @@ std::vector<CandidatePartition> UnionPartitionRule::all_candidates(
   for (const PartitionRulePtr& rule : rules_)
     for (CandidatePartition& candidate : rule->all_candidates(graph, spec))
       if (seen.insert(candidate.sub_graph.inside()).second) result.push_back(std::move(candidate));
-  std::stable_sort(result.begin(), result.end(),
-                   [](const CandidatePartition& a, const CandidatePartition& b) {
-                     return a.sub_graph.inside().last() < b.sub_graph.inside().last();
-                   });
+  sort_by_last_node(result);
   return result;
 }
 
