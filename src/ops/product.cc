@@ -104,17 +104,20 @@ Panels* thread_panels() {
   return panels.get();
 }
 
-// Fills the slabs of b with `depth` rows from p. What lies beyond `columns` is stale and only
-// reaches sums that are not stored.
-void fill_slabs(const FillPanel& b, int64_t batch, int64_t p, int64_t depth, int64_t column,
-                int64_t columns, Panels& panels) {
-  for (int64_t q = 0; q < depth; q += kFilledRows) {
-    const int64_t rows = std::min(kFilledRows, depth - q);
-    b(batch, p + q, rows, column, columns, panels.filled, kColumns);
-    for (int64_t c = 0; c < columns; c += kSlab)
+struct PartOfB {
+  int64_t batch, row, rows, column, columns;
+};
+
+// Fills the slabs with that part of B. What lies beyond `columns` is stale and only reaches sums
+// that are not stored.
+void fill_slabs(const FillPanel& b, const PartOfB& part, Panels& panels) {
+  for (int64_t row = 0; row < part.rows; row += kFilledRows) {
+    const int64_t rows = std::min(kFilledRows, part.rows - row);
+    b(part.batch, part.row + row, rows, part.column, part.columns, panels.filled, kColumns);
+    for (int64_t c = 0; c < part.columns; c += kSlab)
       for (int64_t r = 0; r < rows; ++r)
         std::copy_n(panels.filled + r * kColumns + c, kSlab,
-                    panels.b + c * kDepth + (q + r) * kSlab);
+                    panels.b + c * kDepth + (row + r) * kSlab);
   }
 }
 
@@ -145,7 +148,7 @@ void blocked_product(const Product& shape, const FillPanel& a, const FillPanel& 
       std::fill(panels.c, panels.c + rows * kColumns, 0.0);
       for (int64_t p = 0; p < shape.k; p += kDepth) {
         const int64_t depth = std::min(kDepth, shape.k - p);
-        fill_slabs(b, batch, p, depth, column, columns, panels);
+        fill_slabs(b, {batch, p, depth, column, columns}, panels);
         for (int64_t r = 0; r < rows; r += kRows) {
           const int64_t some = std::min(kRows, rows - r);
           a(batch, row + r, some, p, depth, panels.a, kStrideOfA);
