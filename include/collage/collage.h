@@ -114,8 +114,8 @@ struct ProgramOptions {
   // that takes. Else the answer comes first: the program that was chosen for this model before, or
   // one that each toolchain makes by itself, the fastest of those; then costs are measured for at
   // most so many seconds, about, and the program is a better one if that shows any. Ignored where
-  // other options ask for measured costs: frozen_costs, always_measure, cost_model, max_error, or
-  // the effort kMax.
+  // other options ask for measured costs: frozen_costs, always_measure, cost_model, max_error,
+  // memory, or the effort kMax.
   std::optional<double> budget_seconds;
   std::shared_ptr<Pace> pace;  // of measuring in the background: what Tuning sets (tuning.h)
   // Measures even if one toolchain is left besides the host. Otherwise such a program is compiled

@@ -157,11 +157,17 @@ AnyProgram compile(const Model& model, ProgramOptions options,
 struct BackgroundTuning {
   explicit BackgroundTuning(Tuning started) : tuning(std::move(started)) {}
   ~BackgroundTuning() {
-    tuning.stop();
-    (void)unlocked([&] { return tuning.wait(); });
+    const nb::gil_scoped_release unlocked;
+    const Tuning ended = std::move(tuning);
   }
   BackgroundTuning(const BackgroundTuning&) = delete;
   BackgroundTuning& operator=(const BackgroundTuning&) = delete;
+  void wait() {
+    constexpr double kLook = 0.1;  // for Ctrl-C
+    while (!unlocked([&] { return tuning.wait_for(kLook); }))
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    check(tuning.wait());
+  }
   Tuning tuning;
 };
 
@@ -183,6 +189,7 @@ BackgroundTuning* tune(const Model& model, const ProgramOptions& options, nb::ob
       (*callback)(AnyProgram(program, Origin{model, std::move(record)}));
     } catch (nb::python_error& error) {
       error.discard_as_unraisable("the function that Model.tune calls");
+    } catch (...) {  // of the extension's: there is nobody to tell
     }
   }));
 }
@@ -283,12 +290,8 @@ void bind_programs(nb::module_& core, nb::class_<Model>& model) {
       .def_ro("runs", &SpecialisationInfo::runs);
   nb::class_<BackgroundTuning>(core, "Tuning")
       .def_prop_ro("done", [](const BackgroundTuning& self) { return self.tuning.is_done(); })
-      .def("wait",
-           [](BackgroundTuning& self) { check(unlocked([&] { return self.tuning.wait(); })); })
-      .def("stop", [](BackgroundTuning& self) {
-        self.tuning.stop();
-        check(unlocked([&] { return self.tuning.wait(); }));
-      });
+      .def("wait", &BackgroundTuning::wait)
+      .def("stop", [](const BackgroundTuning& self) { self.tuning.stop(); });
   nb::class_<AnyProgram>(core, "Program")
       .def_prop_ro("inputs", [](const AnyProgram& self) { return self.program.inputs(); })
       .def_prop_ro("outputs", [](const AnyProgram& self) { return self.program.outputs(); })

@@ -11,11 +11,13 @@ docs/python.md of the project describes everything here.
 
 from __future__ import annotations
 
+import atexit as _atexit
 import functools as _functools
 import html as _html
 import io as _io
 import json as _json
 import os as _os
+import weakref as _weakref
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _halide
@@ -175,11 +177,25 @@ class Program:
         return [*first, *_pick(named, self._names[len(first):], "input")]
 
 
+_tunings: _weakref.WeakSet[Tuning] = _weakref.WeakSet()
+
+
+@_atexit.register
+def _end_tunings() -> None:
+    for tuning in list(_tunings):
+        tuning.stop()
+        try:
+            tuning.wait()
+        except Error:
+            pass  # of a compilation that nobody waits for
+
+
 class Tuning:
     """What `Model.tune` does in the background; it ends when this is deleted. What was measured is kept."""
 
     def __init__(self, core: _core.Tuning) -> None:
         self._core = core
+        _tunings.add(self)
 
     @property
     def done(self) -> bool:
@@ -191,7 +207,7 @@ class Tuning:
         self._core.wait()
 
     def stop(self) -> None:
-        """Ends it, and returns when it has ended."""
+        """Asks it to end, soon; `wait` returns then."""
         self._core.stop()
 
 

@@ -148,7 +148,7 @@ class Choice {
       return choice_of(std::nullopt);
     if (!all_known) TRY(time_unknown());
     for (size_t c = 0; c < before.size(); ++c)
-      if (!is_known(before[c]) && all_.racers[c].measured)
+      if (!is_known(before[c]) && all_.racers[c].measured && !options_.quick)
         context_.database.put(
             "cover", all_.entries[c].key, all_.entries[c].text,
             json_text(to_json(timing_row(*all_.racers[c].measured, covers_[all_.entries[c].cover],

@@ -1,5 +1,7 @@
 #include "choose/known_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tensor_program/external_call.h"
@@ -10,11 +12,18 @@ namespace {
 
 std::string key_text(const Candidates& candidates, const ProgramOptions& options,
                      const ChooseOptions& choosing) {
-  std::string text = choosing.model_key + "\nplan";
+  std::string text =
+      fmt::format("{}\nplan of {} nodes", choosing.model_key, candidates.graph->size());
   for (const PartitionSpecPtr& spec : candidates.specs) text += "\n" + spec->target.to_string();
   for (const std::string& excluded : options.exclude) text += "\nwithout " + excluded;
   for (const std::string& pinned : options.pin) text += "\npinned " + pinned;
   return text + (options.strict_accuracy ? "\nstrict" : "");
+}
+
+// Whether the key holds all that decides.
+bool is_keyed(const ProgramOptions& options) {
+  return options.max_error == 0 && options.memory.empty() && options.config.empty() &&
+         options.weight_forms == nullptr;
 }
 
 }  // namespace
@@ -39,6 +48,7 @@ KnownPlan::KnownPlan(const Candidates& candidates, const ProgramOptions& options
       context_(choosing.context) {}
 
 std::optional<PlanRow> KnownPlan::find() const {
+  if (!is_keyed(options_)) return std::nullopt;
   return find_value(database_, "plan", CostDatabase::key_of(text_, context_), plan_row_from_json);
 }
 
@@ -48,9 +58,7 @@ void KnownPlan::remember(const NamedCover& cover, const std::vector<CostedCandid
       std::any_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
         return tensor_program::is_local(candidates[kernel.candidate].function);
       });
-  if (is_local || options_.max_error > 0 || !options_.memory.empty() || !options_.config.empty() ||
-      options_.weight_forms != nullptr)
-    return;
+  if (is_local || !is_keyed(options_)) return;
   PlanRow row = plan_of(cover, candidates);
   row.complete = complete;
   database_.put("plan", CostDatabase::key_of(text_, context_), text_, json_text(to_json(row)),

@@ -53,6 +53,7 @@ void forget_seconds(NamedCover& cover) {
 LightSearch::LightSearch(LightContext context, PartitionSpecPtr leader)
     : graph_(*context.candidates.graph),
       candidates_(context.candidates.found),
+      constraints_(context.candidates.constraints),
       costs_(context.costs),
       stated_(graph_),
       demands_(std::move(context.demands)),
@@ -65,6 +66,7 @@ Result<CoverSearch> LightSearch::find() {
   CoverSearch found;
   while (found.covers.empty()) {
     TRY(choose_boundaries());
+    if (costs_.is_stopped()) return error(ErrorCode::kUnavailable, "it was stopped");
     Result<NamedCover> cover = cover_of_chosen();
     if (cover.ok()) {
       if (TRY(compile(*cover))) found.covers.push_back(std::move(cover).value());
@@ -101,14 +103,22 @@ Status LightSearch::adopt_boundaries(const PlanRow& plan) {
   for (const auto& [nodes, target, variant] : plan.kernels) {
     IndexSet inside;
     for (size_t node : nodes) {
-      if (node >= graph_.size()) return internal_error("a plan of another graph");
+      if (node >= graph_.size() || graph_.node(node).expr->kind() == ExprKind::kConstant ||
+          graph_.node(node).expr->kind() == ExprKind::kVar)
+        return internal_error("a plan of another graph");
       inside.insert(node);
     }
+    if (inside.empty()) return internal_error("a plan with a kernel of nothing");
     const auto spec = specs.find(target);
     if (spec == specs.end()) return internal_error("no candidates of {}", target);
     CandidatePartition kernel{"merged", SubGraph::of(graph_, inside), spec->second};
     const auto found = known.find(key_of(kernel));
-    if (found != known.end()) kernel = *found->second;
+    if (found != known.end()) {
+      kernel = *found->second;
+    } else if (!kernel.sub_graph.is_valid(graph_, {.max_exits = 0, .allow_taps = true}) ||
+               !is_allowed(graph_, kernel, constraints_)) {
+      return internal_error("a plan with a kernel that is none of this graph");
+    }
     required_[key_of(kernel)] = variant;
     chosen_.insert(TRY(look_at(kernel)));
   }
@@ -375,7 +385,8 @@ Result<CoverSearch> LightCovers::find() {
 }
 
 Result<CoverSearch> LightCovers::find_again(const PlanRow& plan) {
-  return LightSearch(context_, nullptr).find_again(plan);
+  again_ = std::make_unique<LightSearch>(context_, nullptr);
+  return again_->find_again(plan);
 }
 
 void LightCovers::refuse(const std::string& kernel, const std::string& reason) {

@@ -85,6 +85,7 @@ class LightSearch : private CostEstimator {
 
   const DataflowGraph& graph_;
   const std::vector<CandidatePartition>& candidates_;
+  const TargetConstraints& constraints_;
   MeasuredCosts& costs_;
   const StatedKernels stated_;
   const VariantDemands demands_;
@@ -114,6 +115,7 @@ class LightCovers {
  private:
   const LightContext context_;
   std::vector<std::unique_ptr<LightSearch>> searches_;
+  std::unique_ptr<LightSearch> again_;  // holds the known plan's kernels until it is lowered
 };
 
 }  // namespace collage

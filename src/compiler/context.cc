@@ -50,7 +50,7 @@ bool measures_nothing(const Candidates& candidates, const ProgramOptions& option
 
 bool asks_for_measuring(const ProgramOptions& options) {
   return options.frozen_costs || options.always_measure || options.cost_model != nullptr ||
-         options.max_error > 0 || options.effort == Effort::kMax;
+         options.max_error > 0 || options.effort == Effort::kMax || !options.memory.empty();
 }
 
 CostOptions cost_options(const ProgramOptions& options, const CompileOptions& compile,

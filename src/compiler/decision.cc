@@ -274,7 +274,8 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
 }
 
 void allow_checking(CompileContext& context) {
-  const double least = context.tries ? 0.5 : 4, of_compiling = 0.25;
+  const bool in_haste = context.answers_first && *context.options.budget_seconds <= 0;
+  const double least = in_haste ? 0.5 : 4, of_compiling = 0.25;
   context.reference.allow(std::max(least, of_compiling * context.whole.seconds()));
 }
 
@@ -312,11 +313,13 @@ Result<CoverSearch> measured_first(const Decision& first, const Candidates& cand
 Result<Decision> decide_in_time(const Decision& first, const Candidates& candidates,
                                 CompileContext& context) {
   context.costs.measure_for(*context.options.budget_seconds);
-  const CoverSearch rival = TRY(measured_first(first, candidates, context));
+  const Result<CoverSearch> rival = measured_first(first, candidates, context);
   context.tries = false;
-  std::optional<Searched> searched = TRY(search_and_remeasure(candidates, context));
+  Result<std::optional<Searched>> by_cost = search_and_remeasure(candidates, context);
   context.tries = true;
-  const bool complete = !context.costs.only_knows();
+  std::optional<Searched> searched = TRY(std::move(by_cost));
+  if (context.is_stopped()) return error(ErrorCode::kUnavailable, "it was interrupted");
+  const bool complete = !context.costs.was_over();
   CoverSearch& found = searched->found;
   if (!complete) {
     // What was not measured in time is in no cover but as the host's.
@@ -329,7 +332,8 @@ Result<Decision> decide_in_time(const Decision& first, const Candidates& candida
                          });
     });
   }
-  add_cover(rival.covers[0], rival.candidates, found);
+  // It is no rival if a kernel of it failed when it was measured.
+  if (rival) add_cover(rival->covers[0], rival->candidates, found);
   context.choosing.untimed = context.choosing.quick = false;
   Decision decision = TRY(decide_by_costs(std::move(*searched), candidates, context));
   decision.complete = complete;
@@ -344,10 +348,14 @@ Result<Decision> decide_anew(const Candidates& candidates, CompileContext& conte
         KnownPlan(candidates, context.options, context.choosing, *context.database).find();
     Result<Decision> first = decide_lightly(candidates, context, known);
     if (first) {
-      first->complete = known && known->complete;
-      if (first->complete || *context.options.budget_seconds <= 0 || interrupted()) return first;
+      first->complete = known && known->complete && first->cover().origin == kKnownPlan;
+      if (first->complete || *context.options.budget_seconds <= 0 || context.is_stopped())
+        return first;
       context.end_phase("first answer");
-      return decide_in_time(*first, candidates, context);
+      Result<Decision> better = decide_in_time(*first, candidates, context);
+      if (better) return better;
+      log::info("the first answer stays: {}", better.status().message());
+      return first;
     }
     if (first.status().code() == ErrorCode::kUnavailable) return first;
     log::info("no first answer: {}", first.status().message());
@@ -357,7 +365,7 @@ Result<Decision> decide_anew(const Candidates& candidates, CompileContext& conte
   allow_checking(context);
   if (!by_cost) return decide_lightly(candidates, context, {});
   Decision decision = TRY(decide_by_costs(std::move(*by_cost), candidates, context));
-  decision.complete = true;
+  decision.complete = !context.costs.was_over();
   return decision;
 }
 
@@ -376,7 +384,9 @@ Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileC
 
 Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   Decision decision = TRY(decide_anew(candidates, context));
-  if (!context.light && !context.options.frozen_costs && !interrupted())
+  // A known plan that was wrong on the user's inputs may be right for others.
+  if (!context.light && !context.options.frozen_costs && !context.is_stopped() &&
+      context.options.check_inputs.empty())
     KnownPlan(candidates, context.options, context.choosing, *context.database)
         .remember(decision.cover(), decision.found.candidates, decision.complete);
   return decision;

@@ -12,6 +12,7 @@
 #include "cost/cost_store.h"
 #include "cost/estimator.h"
 #include "cost/measurer.h"
+#include "measure/pace.h"
 
 namespace collage {
 
@@ -55,6 +56,9 @@ class MeasuredCosts : public CostEstimator {
   bool only_knows() const override {
     return is_frozen() || missing_ == Missing::kRefuse || measurer_->is_over();
   }
+  bool is_stopped() const { return options_.pace != nullptr && options_.pace->is_stopped(); }
+  // Whether something was not measured since there was no time, or an interrupt.
+  bool was_over() const { return measurer_->was_over(); }
   // Measures for at most so many seconds from now, about.
   void measure_for(double seconds) { measurer_->time_for(seconds); }
   double kernel_estimate(const Function& function, const TargetCosts& costs,

@@ -74,11 +74,19 @@ Result<Measurer::Answer> Measurer::settled(const MeasureTask& task,
   return refusals;
 }
 
+bool Measurer::is_stopped() const {
+  return interrupted() || (options_.pace != nullptr && options_.pace->is_stopped());
+}
+
+double Measurer::rested() const { return options_.pace != nullptr ? options_.pace->rested() : 0; }
+
+void Measurer::time_for(double seconds) { allowed_ = {seconds - rested(), Stopwatch()}; }
+
 bool Measurer::is_over() const {
-  const Pace* const pace = options_.pace;
-  if (interrupted() || (pace != nullptr && pace->is_stopped())) return true;
-  const double rested = pace != nullptr ? pace->rested() : 0;
-  return allowed_ && allowed_->second.seconds() - rested > allowed_->first;
+  const bool over =
+      is_stopped() || (allowed_ && allowed_->second.seconds() - rested() > allowed_->first);
+  was_over_ |= over;
+  return over;
 }
 
 void Measurer::rest() {
@@ -87,7 +95,7 @@ void Measurer::rest() {
 
 Result<Measurer::Answer> Measurer::ask(MeasureTask task) {
   rest();
-  if (task.times() ? is_over() : interrupted()) return Answer();
+  if (task.times() ? is_over() : is_stopped()) return Answer();
   return settled(task, run(task));
 }
 
@@ -110,9 +118,12 @@ Result<std::vector<Measurer::Answer>> Measurer::ask_together(std::vector<Measure
   constexpr size_t kMostTogether = 32;
   constexpr double kMostBytes = 256 << 20, kVariants = 3;  // guessed: a target's
   std::vector<Answer> answers;
-  if (is_over()) answers.resize(tasks.size());
   while (answers.size() < tasks.size()) {
     rest();
+    if (is_over()) {
+      answers.resize(tasks.size());
+      break;
+    }
     std::vector<MeasureTask> together;
     double bytes = 0;
     for (size_t i = answers.size(); i < tasks.size() && together.size() < kMostTogether; ++i) {
@@ -132,12 +143,12 @@ void Measurer::ask_beside(std::vector<MeasureTask> tasks,
                           const std::function<void(size_t)>& done) {
   const size_t workers =
       std::min(static_cast<size_t>(std::max(1, options_.compile.threads)), tasks.size());
-  if (workers < 2) return;
+  if (workers < 2 || options_.pace != nullptr) return;
   std::mutex mutex;  // of the store, and of what follows
   size_t next = 0, ended = 0;
   const auto work = [&](Worker& worker, bool tells) {
     std::unique_lock<std::mutex> lock(mutex);
-    while (next < tasks.size() && !interrupted()) {
+    while (next < tasks.size() && !is_stopped()) {
       const size_t number = next++;
       const std::string text = text_of(tasks[number]);
       store_.skip_quarantined(tasks[number], text);

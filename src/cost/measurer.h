@@ -24,8 +24,9 @@ class Measurer {
   Result<Answer> ask(MeasureTask task);
   // Times nothing any more after so many seconds from now: there is no answer, as after an
   // interrupt.
-  void time_for(double seconds) { allowed_ = {seconds, Stopwatch()}; }
-  bool is_over() const;  // rests (pace.h) do not count
+  void time_for(double seconds);
+  bool is_over() const;                        // rests (pace.h) do not count
+  bool was_over() const { return was_over_; }  // at some time when that was asked
 
   // Times functions together, as many at once as fit the memory; each task has a TimeRequest.
   Result<std::vector<Answer>> ask_together(std::vector<MeasureTask> tasks);
@@ -38,6 +39,8 @@ class Measurer {
 
  private:
   void rest();
+  bool is_stopped() const;
+  double rested() const;
   Result<std::vector<TargetCosts>> run(MeasureTask task);
   Worker::Answers run_together(std::vector<MeasureTask> tasks);
   static Result<Answer> settled(const MeasureTask& task, Result<std::vector<TargetCosts>> answer);
@@ -45,6 +48,7 @@ class Measurer {
   CostStore& store_;
   const CostOptions options_;
   std::optional<std::pair<double, Stopwatch>> allowed_;  // seconds, since then
+  mutable bool was_over_ = false;
   Worker worker_;
 };
 

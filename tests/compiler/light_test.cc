@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/json.h"
+#include "base/json_fields.h"
 #include "compiler/compile.h"
 #include "compiler/fault_backend.h"
+#include "cost/rows_of_kind.h"
 #include "ops/interpreter.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"
@@ -130,6 +133,23 @@ TEST_F(Light, AnswersFirstByEachToolchainAndKeepsTheFastest) {
   // With another demand nothing is known.
   options_.exclude = {"openvino"};
   EXPECT_EQ(compiled(both, "onednn", "openvino").covers.at(0).origin, "light");
+}
+
+TEST_F(Light, APlanThatIsNoneOfTheGraphIsNotUsed) {
+  const Model both = model("  tanh(nn.dense(%x, %x))");
+  options_.budget_seconds = 0;
+  options_.database = folder_ / "costs.db";
+  for (const char* nodes : {"[]", "[0]", "[99]", "[1, 1000000000000]", "7"}) {
+    compiled(both, "onednn", "openvino");
+    const std::vector<CostRow> plans = testing::rows_of_kind(options_.database, "plan");
+    ASSERT_EQ(plans.size(), 1u);
+    nlohmann::json value = parse_json(plans[0].value);
+    value["kernels"][0]["nodes"] = parse_json(nodes);
+    CostDatabase::open(options_.database)
+        ->put("plan", plans[0].key, plans[0].text, json_text(value), plans[0].context);
+    const CompileReport again = compiled(both, "onednn", "openvino");
+    EXPECT_EQ(again.covers.at(0).origin, "first answer") << nodes;
+  }
 }
 
 TEST_F(Light, MeasuresBehindTheFirstAnswerWhileThereIsTime) {

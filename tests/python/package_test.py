@@ -124,6 +124,7 @@ def check_background_tuning(folder):
     refused(collage.Error, lambda: served.replace(program(folder, tiny_models.relu_model((3, 5)))), "differ")
     stopped = model.tune(served.replace, database=os.path.join(folder, "other.db"))
     stopped.stop()
+    stopped.wait()
     assert stopped.done
 
 
