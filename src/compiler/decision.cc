@@ -384,11 +384,11 @@ Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileC
 
 Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   Decision decision = TRY(decide_anew(candidates, context));
-  // A known plan that was wrong on the user's inputs may be right for others.
-  if (!context.light && !context.options.frozen_costs && !context.is_stopped() &&
-      context.options.check_inputs.empty())
-    KnownPlan(candidates, context.options, context.choosing, *context.database)
-        .remember(decision.cover(), decision.found.candidates, decision.complete);
+  const KnownPlan plan(candidates, context.options, context.choosing, *context.database);
+  // What is wrong on the user's inputs may be right for others.
+  const bool is_of_inputs = !context.options.check_inputs.empty() && decision.light && plan.find();
+  if (!context.light && !context.options.frozen_costs && !context.is_stopped() && !is_of_inputs)
+    plan.remember(decision.cover(), decision.found.candidates, decision.complete);
   return decision;
 }
 
