@@ -7,13 +7,10 @@ namespace collage {
 namespace {
 
 std::atomic<int> generation{0};
+[[maybe_unused]] const int kChildrenCount = pthread_atfork(nullptr, nullptr, [] { ++generation; });
 
 }  // namespace
 
-int process_generation() {
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++generation; });
-  (void)registered;
-  return generation.load(std::memory_order_relaxed);
-}
+int process_generation() { return generation.load(std::memory_order_relaxed); }
 
 }  // namespace collage

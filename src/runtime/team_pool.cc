@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runtime/of_process.h"
+#include "runtime/team_region.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
@@ -18,14 +19,21 @@ void begin_child() {
   here().threads = threads;
 }
 
+// A fork waits for a thread that makes what a process has once: the child, which does not have that
+// thread, would wait for it for ever.
+void before_fork() {
+  find_openmp();
+  (void)TeamPool::of_process();
+}
+
+[[maybe_unused]] const int kForksWait = pthread_atfork(before_fork, nullptr, begin_child);
+
 }  // namespace
 
 TeamPool& TeamPool::of_process() {
-  static auto* pools = [] {
-    pthread_atfork(nullptr, nullptr, begin_child);
-    return new OfProcess<TeamPool>(
-        [] { return std::make_unique<TeamPool>(ThreadTeam::available_cores()); });
-  }();  // never destroyed: workers of the last one may still be awake
+  // Never destroyed: workers of the last one may still be awake.
+  static auto* pools = new OfProcess<TeamPool>(
+      [] { return std::make_unique<TeamPool>(ThreadTeam::available_cores()); });
   return pools->get();
 }
 

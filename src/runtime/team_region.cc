@@ -33,6 +33,8 @@ struct OpenMp {
 
 }  // namespace
 
+void find_openmp() { (void)OpenMp::of_process(); }
+
 int application_threads() {
   const OpenMp& library = OpenMp::of_process();
   return library.max_threads != nullptr ? library.max_threads() : 1;

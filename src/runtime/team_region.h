@@ -37,5 +37,7 @@ int team_threads();
 // openmp_calls.h): the application's, and functions' that kernels call.
 int application_threads();
 void set_application_threads(int threads);
+// Looks for the library that says so, once in a process; a thread waits for one that does.
+void find_openmp();
 
 }  // namespace collage
