@@ -1,22 +1,25 @@
-// Seconds that this thread has computed, which do not depend on what else the machine does. Asked
-// on the thread that made it.
+// Processor time, which does not depend on what else the machine does.
 #pragma once
 
 #include <ctime>
 
 namespace collage {
 
+// Seconds that a clock of processor time shows: CLOCK_THREAD_CPUTIME_ID, of the calling thread, or
+// CLOCK_PROCESS_CPUTIME_ID, of all threads.
+inline double cpu_seconds(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Seconds that a thread has computed. Asked on the thread that made it.
 class ThreadStopwatch {
  public:
-  double seconds() const { return now() - begin_; }
+  double seconds() const { return cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - begin_; }
 
  private:
-  static double now() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  }
-  const double begin_ = now();
+  const double begin_ = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
 };
 
 }  // namespace collage

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "base/interrupt.h"
 #include "base/log.h"
 #include "choose/cover_timing.h"
 #include "choose/prediction.h"
@@ -302,8 +301,7 @@ class Choice {
                  1 + static_cast<size_t>(kConstantsAlive / std::max(options_.constant_bytes, 1.0)));
     race.go_on = [&](size_t at, size_t count) {
       if (progress != nullptr) progress->update("timing covers", at, count, 0, 0);
-      const bool stopped = options_.pace != nullptr && options_.pace->is_stopped();
-      return broken.ok() && !interrupted() && !stopped;
+      return broken.ok() && !is_stopped(options_.pace);
     };
     const Result<std::optional<size_t>> winner = run_race(all_.racers, enter, race);
     if (progress != nullptr) progress->finish("timing covers");

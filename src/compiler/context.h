@@ -10,7 +10,6 @@
 #include <string>
 
 #include "base/dump_folder.h"
-#include "base/interrupt.h"
 #include "base/json_fields.h"
 #include "base/stopwatch.h"
 #include "choose/candidates.h"
@@ -60,7 +59,7 @@ class CompileContext {
   // As JSON, and as text.
   Status dump_plan(const Plan& plan);
   // By the user, or by who measures in the background.
-  bool is_stopped() const { return interrupted() || costs.is_stopped(); }
+  bool is_stopped() const { return collage::is_stopped(options.pace.get()); }
   // Of what was done since the last one ended, less the checking in it, a phase of its own.
   void end_phase(const std::string& phase);
 

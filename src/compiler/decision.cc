@@ -341,11 +341,10 @@ Result<Decision> decide_in_time(const Decision& first, const Candidates& candida
   return decision;
 }
 
-Result<Decision> decide_anew(const Candidates& candidates, CompileContext& context) {
+Result<Decision> decide_anew(const Candidates& candidates, const std::optional<PlanRow>& known,
+                             CompileContext& context) {
   if (context.answers_first) {
     allow_checking(context);
-    const std::optional<PlanRow> known =
-        KnownPlan(candidates, context.options, context.choosing, *context.database).find();
     Result<Decision> first = decide_lightly(candidates, context, known);
     if (first) {
       first->complete = known && known->complete && first->cover().origin == kKnownPlan;
@@ -359,7 +358,7 @@ Result<Decision> decide_anew(const Candidates& candidates, CompileContext& conte
     }
     if (first.status().code() == ErrorCode::kUnavailable) return first;
     log::info("no first answer: {}", first.status().message());
-    context.tries = false;
+    context.tries = context.choosing.untimed = context.choosing.quick = false;
   }
   std::optional<Searched> by_cost = TRY(search_and_remeasure(candidates, context));
   allow_checking(context);
@@ -383,10 +382,11 @@ Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileC
 }
 
 Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
-  Decision decision = TRY(decide_anew(candidates, context));
   const KnownPlan plan(candidates, context.options, context.choosing, *context.database);
+  const std::optional<PlanRow> known = context.answers_first ? plan.find() : std::nullopt;
+  Decision decision = TRY(decide_anew(candidates, known, context));
   // What is wrong on the user's inputs may be right for others.
-  const bool is_of_inputs = !context.options.check_inputs.empty() && decision.light && plan.find();
+  const bool is_of_inputs = !context.options.check_inputs.empty() && decision.light && known;
   if (!context.light && !context.options.frozen_costs && !context.is_stopped() && !is_of_inputs)
     plan.remember(decision.cover(), decision.found.candidates, decision.complete);
   return decision;

@@ -74,17 +74,13 @@ Result<Measurer::Answer> Measurer::settled(const MeasureTask& task,
   return refusals;
 }
 
-bool Measurer::is_stopped() const {
-  return interrupted() || (options_.pace != nullptr && options_.pace->is_stopped());
-}
-
 double Measurer::rested() const { return options_.pace != nullptr ? options_.pace->rested() : 0; }
 
 void Measurer::time_for(double seconds) { allowed_ = {seconds - rested(), Stopwatch()}; }
 
 bool Measurer::is_over() const {
-  const bool over =
-      is_stopped() || (allowed_ && allowed_->second.seconds() - rested() > allowed_->first);
+  const bool over = is_stopped(options_.pace) ||
+                    (allowed_ && allowed_->second.seconds() - rested() > allowed_->first);
   was_over_ |= over;
   return over;
 }
@@ -95,7 +91,7 @@ void Measurer::rest() {
 
 Result<Measurer::Answer> Measurer::ask(MeasureTask task) {
   rest();
-  if (task.times() ? is_over() : is_stopped()) return Answer();
+  if (task.times() ? is_over() : is_stopped(options_.pace)) return Answer();
   return settled(task, run(task));
 }
 
@@ -148,7 +144,7 @@ void Measurer::ask_beside(std::vector<MeasureTask> tasks,
   size_t next = 0, ended = 0;
   const auto work = [&](Worker& worker, bool tells) {
     std::unique_lock<std::mutex> lock(mutex);
-    while (next < tasks.size() && !is_stopped()) {
+    while (next < tasks.size() && !is_stopped(options_.pace)) {
       const size_t number = next++;
       const std::string text = text_of(tasks[number]);
       store_.skip_quarantined(tasks[number], text);

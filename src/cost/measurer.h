@@ -39,7 +39,6 @@ class Measurer {
 
  private:
   void rest();
-  bool is_stopped() const;
   double rested() const;
   Result<std::vector<TargetCosts>> run(MeasureTask task);
   Worker::Answers run_together(std::vector<MeasureTask> tasks);

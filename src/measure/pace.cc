@@ -1,19 +1,14 @@
 #include "measure/pace.h"
 
-#include <time.h>
-
 #include <chrono>
 #include <thread>
+
+#include "base/interrupt.h"
+#include "base/thread_stopwatch.h"
 
 namespace collage {
 
 namespace {
-
-double cpu_seconds(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // Of all threads of this process but the calling one.
 double others_cpu_seconds() {
@@ -34,6 +29,10 @@ void Pace::rest() {
   }
   rested_ = rested_ + resting.seconds();
   since_.restart();
+}
+
+bool is_stopped(const Pace* pace) {
+  return interrupted() || (pace != nullptr && pace->is_stopped());
 }
 
 }  // namespace collage

@@ -29,4 +29,8 @@ class Pace {
   std::atomic<double> rested_ = 0;
 };
 
+// Whether the user interrupted (base/interrupt.h), or who measures in the background stopped it.
+// Null: in the foreground.
+bool is_stopped(const Pace* pace);
+
 }  // namespace collage

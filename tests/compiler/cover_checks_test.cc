@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "compiler/compile.h"
-#include "compiler/fault_backend.h"
+#include "compiler/compile_fixture.h"
 #include "cost/rows_of_kind.h"
 #include "ir/op.h"
 #include "ops/interpreter.h"
@@ -48,20 +48,13 @@ int occurrences(const std::string& text, const std::string& part) {
   return count;
 }
 
-class CoverChecks : public ::testing::Test {
+class CoverChecks : public testing::CompileTest {
  protected:
   void SetUp() override {
-    testing::register_all_and_faulty();
-    folder_ = fs::temp_directory_path() / ("collage_checks_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    ::setenv("COLLAGE_CACHE", (folder_ / "cache").c_str(), 1);
-    options_.threads = 1;
     options_.effort = Effort::kFast;
     options_.always_measure = true;
-    options_.worker = fs::read_symlink("/proc/self/exe");
     options_.database = folder_ / "costs.db";
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   // f(x * weight + offset), f computed by `faulty` or the host, the rest by the host. Weights are
   // tensors: the text of a function holds single numbers by value.
@@ -127,8 +120,6 @@ class CoverChecks : public ::testing::Test {
     return testing::rows_of_kind(options_.database, kind);
   }
 
-  ProgramOptions options_;
-  fs::path folder_;
   std::set<std::string> timed_;
 };
 

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "compiler/compile.h"
-#include "compiler/fault_backend.h"
+#include "compiler/compile_fixture.h"
 #include "cost/measured_costs.h"
 #include "cost/rows_of_kind.h"
 #include "ops/interpreter.h"
@@ -74,24 +74,17 @@ const Shape kShapes[] = {{1, 4}, {3, 17}, {2, 3, 5, 33}};
 
 constexpr const char* kNoLimit = "a worker's memory is not limited under AddressSanitizer";
 
-class Faults : public ::testing::Test {
+class Faults : public testing::CompileTest {
  protected:
   void SetUp() override {
-    testing::register_all_and_faulty();
-    folder_ = fs::temp_directory_path() / ("collage_faults_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    ::setenv("COLLAGE_CACHE", (folder_ / "cache").c_str(), 1);
     ::setenv("COLLAGE_MEASURE_TIMEOUT", "2", 1);
     ::setenv("COLLAGE_MEASURE_MEMORY", "1000", 1);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   ProgramOptions options(const std::string& target) {
-    ProgramOptions options;
+    ProgramOptions options = options_;
     options.targets = {target, "reference"};
     options.always_measure = true;  // with one toolchain only trials would be made
-    options.threads = 1;
-    options.worker = fs::read_symlink("/proc/self/exe");
     return options;
   }
 
@@ -143,8 +136,6 @@ class Faults : public ::testing::Test {
     EXPECT_EQ(verdict(report, "good"), "accepted") << "what is right is measured all the same";
     expect_right_result(model, *program);
   }
-
-  fs::path folder_;
 };
 
 TEST_F(Faults, FourteenWaysThreeShapes) {

@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/json_fields.h"
 #include "compiler/compile.h"
-#include "compiler/fault_backend.h"
+#include "compiler/compile_fixture.h"
 #include "cost/rows_of_kind.h"
 #include "ops/interpreter.h"
 #include "verify/comparison.h"
@@ -18,19 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Light : public ::testing::Test {
+class Light : public testing::CompileTest {
  protected:
   void SetUp() override {
-    testing::register_all_and_faulty();
-    folder_ = fs::temp_directory_path() / ("collage_light_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    ::setenv("COLLAGE_CACHE", (folder_ / "cache").c_str(), 1);
     ::setenv("COLLAGE_MEASURE_TIMEOUT", "2", 1);
     ::setenv("COLLAGE_MEASURE_MEMORY", "1000", 1);
-    options_.threads = 1;
-    options_.worker = fs::read_symlink("/proc/self/exe");
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   Model model(const std::string& body, const std::string& type = "(3, 17)") {
     std::ofstream(folder_ / "model.relay")
@@ -65,9 +58,6 @@ class Light : public ::testing::Test {
       text += kernel.target.substr(0, kernel.target.find(' ')) + " " + kernel.variant.name + "; ";
     return text;
   }
-
-  ProgramOptions options_;
-  fs::path folder_;
 };
 
 TEST_F(Light, TakesTheFirstVariantAndTriesItOnce) {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "compiler/compile.h"
-#include "compiler/fault_backend.h"
+#include "compiler/compile_fixture.h"
 #include "measure/lies.h"
 #include "ops/interpreter.h"
 #include "verify/comparison.h"
@@ -17,24 +17,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class LyingPrograms : public ::testing::Test {
+class LyingPrograms : public testing::CompileTest {
  protected:
-  void SetUp() override {
-    testing::register_all_and_faulty();
-    folder_ = fs::temp_directory_path() / ("collage_lies_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    ::setenv("COLLAGE_CACHE", (folder_ / "cache").c_str(), 1);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // Compiled with a backend whose only variant lies so; the target of the kernel chosen.
   std::string chosen(const Model& model, const std::string& lie) {
-    ProgramOptions options;
+    ProgramOptions options = options_;
     options.targets = {"faulty -only=1 " + lie, "reference"};
     options.always_measure = true;
-    options.threads = 1;
     options.effort = Effort::kFast;
-    options.worker = fs::read_symlink("/proc/self/exe");
     Result<Program> program = Program::compile(model, options);
     EXPECT_TRUE(program.ok()) << lie << ": " << program.status().to_string();
     if (!program) return "";
@@ -52,8 +42,6 @@ class LyingPrograms : public ::testing::Test {
         << "(%x)\n}\n";
     return Model::load(folder_ / "model.relay").value();
   }
-
-  fs::path folder_;
 };
 
 TEST_F(LyingPrograms, AreNotChosen) {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "compiler/compile.h"
-#include "compiler/fault_backend.h"
+#include "compiler/compile_fixture.h"
 #include "measure/pace.h"
 #include "ops/interpreter.h"
 #include "verify/comparison.h"
@@ -20,27 +20,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Background : public ::testing::Test {
+class Background : public testing::CompileTest {
  protected:
   void SetUp() override {
-    testing::register_all_and_faulty();
-    folder_ = fs::temp_directory_path() / ("collage_tuning_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-    ::setenv("COLLAGE_CACHE", (folder_ / "cache").c_str(), 1);
-    options_.threads = 1;
-    options_.worker = fs::read_symlink("/proc/self/exe");
     options_.targets = {"onednn", "openvino"};
     options_.effort = Effort::kFast;
     std::ofstream(folder_ / "model.relay")
         << "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(17, 17), float32]) {\n"
         << "  tanh(nn.dense(%x, %x))\n}\n";
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   Model model() const { return Model::load(folder_ / "model.relay").value(); }
-
-  ProgramOptions options_;
-  fs::path folder_;
 };
 
 TEST_F(Background, EveryRunIsRightWhileProgramsAreReplaced) {

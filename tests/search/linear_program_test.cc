@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
-#include <utility>
 
 #include "search/fixture.h"
 #include "search/synthetic.h"
@@ -32,28 +32,27 @@ TEST(LinearProgram, ItsSolutionIsMostlyTheCheapestCover) {
   check_cover(f, result.covers[0]);
 }
 
-// Half of each pair covers all three for 3; covers cost 5.
-TEST(LinearProgram, WhereItTakesHalvesBranchesDecide) {
+// Half of each pair covers all three; covers cost what a pair and a single one do.
+SearchResult best_of_pairs(double single, const std::array<double, 3>& pairs) {
   Fixture f("x; a = relu(x); b = exp(x); d = tanh(x); return tuple(a, b, d)");
-  for (const char* node : {"a", "b", "d"}) f.add("t", {node}, 3);
-  f.add("t", {"a", "b"}, 2);
-  f.add("t", {"b", "d"}, 2);
-  f.add("t", {"a", "d"}, 2);
-  const SearchResult result = best_cover(f.problem);
+  for (const char* node : {"a", "b", "d"}) f.add("t", {node}, single);
+  f.add("t", {"a", "b"}, pairs[0]);
+  f.add("t", {"b", "d"}, pairs[1]);
+  f.add("t", {"a", "d"}, pairs[2]);
+  return best_cover(f.problem);
+}
+
+TEST(LinearProgram, WhereItTakesHalvesBranchesDecide) {
+  const SearchResult result = best_of_pairs(3, {2, 2, 2});
   EXPECT_EQ(result.counts.searches, 1u);
   EXPECT_EQ(result.counts.from_linear_program, 0u);
   EXPECT_EQ(result.covers[0].seconds, 5);
   EXPECT_TRUE(result.exact);
 }
 
-// The same where the halves cost nothing, so that no part of the bound says how far to look.
+// Where the halves cost nothing, no part of the bound says how far to look.
 TEST(LinearProgram, ABoundOfNothingEndsTheSearchToo) {
-  Fixture f("x; a = relu(x); b = exp(x); d = tanh(x); return tuple(a, b, d)");
-  for (const char* node : {"a", "b", "d"}) f.add("t", {node}, 1);
-  f.add("t", {"a", "b"}, 0);
-  f.add("t", {"b", "d"}, 0);
-  f.add("t", {"a", "d"}, 0);
-  const SearchResult result = best_cover(f.problem);
+  const SearchResult result = best_of_pairs(1, {0, 0, 0});
   EXPECT_EQ(result.covers[0].seconds, 1);
   EXPECT_TRUE(result.exact);
 }
@@ -63,17 +62,10 @@ TEST(LinearProgram, BranchesEndAtAnyCosts) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> cost(1e-5, 2e-5);
   for (int problem = 0; problem < 200; ++problem) {
-    Fixture f("x; a = relu(x); b = exp(x); d = tanh(x); return tuple(a, b, d)");
     const double alone = cost(random) + 2e-5;
-    double least = 3 * alone;
-    for (const char* node : {"a", "b", "d"}) f.add("t", {node}, alone);
-    for (const auto& [one, other] :
-         {std::pair("a", "b"), std::pair("b", "d"), std::pair("a", "d")}) {
-      const double both = cost(random);
-      f.add("t", {one, other}, both);
-      least = std::min(least, both + alone);
-    }
-    const SearchResult result = best_cover(f.problem);
+    const std::array<double, 3> pairs = {cost(random), cost(random), cost(random)};
+    const double least = std::min(3 * alone, *std::min_element(pairs.begin(), pairs.end()) + alone);
+    const SearchResult result = best_of_pairs(alone, pairs);
     EXPECT_DOUBLE_EQ(result.covers[0].seconds, least);
     EXPECT_TRUE(result.exact);
   }
