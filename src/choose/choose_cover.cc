@@ -1,11 +1,13 @@
 #include "choose/choose_cover.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/machine_limits.h"
 #include "choose/cover_timing.h"
 #include "choose/prediction.h"
 #include "choose/race.h"
@@ -86,8 +88,9 @@ struct Contender {
   std::vector<Tensor> outputs;
 };
 
-// As many programs at a time as hold no more constants than this beside one another.
-constexpr double kConstantsAlive = 1 << 30;
+// As many programs at a time as hold no more constants beside one another than a quarter of the
+// memory that is left.
+constexpr double kMemoryAlive = 0.25;
 constexpr size_t kMostAlive = 16;
 
 }  // namespace
@@ -271,7 +274,8 @@ class Choice {
       if (!contender) return broken = contender.status();
       if (*contender == nullptr)
         return error(ErrorCode::kVerification, "{}", all_.racers[c].failure);
-      return RunBlock([this, contender = *contender, inputs](std::vector<double>& samples) {
+      return RunBlock([this, contender = *contender, inputs](double part,
+                                                             std::vector<double>& samples) {
         if (options_.pace != nullptr) options_.pace->rest();
         const auto turn = turn_to_measure();
         BlockOptions block;
@@ -284,6 +288,8 @@ class Choice {
           block.least_runs = 1;
           block.warm_ups = 0;
         }
+        block.seconds_per_block *= part;
+        block.runs_per_block = static_cast<int>(std::ceil(part * block.runs_per_block));
         block.gate = options_.gate;
         if (block.gate != nullptr) block.gate->await(options_.threads);
         return run_block(contender->executor, inputs, contender->outputs, block, samples);
@@ -296,9 +302,9 @@ class Choice {
       race.seconds = 0.5;
       race.surely = 0.1;
     }
-    race.alive =
-        std::min(kMostAlive,
-                 1 + static_cast<size_t>(kConstantsAlive / std::max(options_.constant_bytes, 1.0)));
+    race.alive = std::min(
+        kMostAlive, 1 + static_cast<size_t>(kMemoryAlive * static_cast<double>(memory_left()) /
+                                            std::max(options_.constant_bytes, 1.0)));
     race.go_on = [&](size_t at, size_t count) {
       if (progress != nullptr) progress->update("timing covers", at, count, 0, 0);
       return broken.ok() && !is_stopped(options_.pace);

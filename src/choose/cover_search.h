@@ -42,7 +42,7 @@ struct CoverSearch {
   }
 };
 
-inline constexpr size_t kTopCovers = 8;
+inline constexpr size_t kTopCovers = 6;
 
 enum class WantedCovers { kAll, kCheapest };  // kCheapest: the first of them alone
 struct SearchWishes {

@@ -46,12 +46,14 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
     out.back().run = nullptr;
     players.pop_back();
   };
-  double spent = 0;
+  constexpr double kFirstPart = 0.25;  // of a block, while more than two are left
+  double spent = 0, part = kFirstPart;
   for (int round = 0; round == 0 || players.size() > 1; ++round) {
+    if (players.size() <= 2) part = 1;
     for (size_t k = 0; k < players.size(); ++k) {  // there and back: none always follows the same
       Player& player = players[round % 2 == 0 ? k : players.size() - 1 - k];
       std::vector<double> samples;
-      Status status = player.run(samples);
+      Status status = player.run(part, samples);
       if (!status.ok() || samples.empty())
         return status.ok() ? internal_error("a block without a run") : status;
       spent = std::accumulate(samples.begin(), samples.end(), spent);
@@ -63,6 +65,7 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
     });
     if (players.size() > 2) {
       if (rounds < options.least_blocks) continue;
+      part = std::min(1.0, 2 * part);
       size_t keep = (players.size() + 1) / 2;
       while (players.size() > keep) drop_last();
       const double reached = likely_interval(of_blocks(players[0].blocks)).high;

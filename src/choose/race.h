@@ -1,7 +1,8 @@
-// Which of some programs is fastest, by racing: all that are alive run a block each in turns, and
-// again, the slower half is dropped, with all whose likely interval (measure/blocks.h) lies above
-// the first one's, and so on until two are left, which run until one is surely faster or both have
-// run `blocks`. Blocks that were disturbed do not count. Where not all may be alive at once
+// Which of some programs is fastest, by successive halving (Jamieson and Talwalkar, 2016): all that
+// are alive run a short block each in turns, and again, the slower half is dropped, with all whose
+// likely interval (measure/blocks.h) lies above the first one's, the others go on with blocks twice
+// as long, and so on until two are left, which run whole blocks until one is surely faster or both
+// have run `blocks`. Blocks that were disturbed do not count. Where not all may be alive at once
 // (memory), they come in groups, and the winner of one takes part in the next.
 //
 // Every figure is relative to the winner of the group over the same rounds, so drift of the machine
@@ -20,9 +21,9 @@
 
 namespace collage {
 
-// Runs one block of a program that is ready, adding the seconds of each run. While it exists the
-// program is alive.
-using RunBlock = std::function<Status(std::vector<double>& samples)>;
+// Runs that part of a whole block of a program that is ready, at least one run, adding the seconds
+// of each. While it exists the program is alive.
+using RunBlock = std::function<Status(double part, std::vector<double>& samples)>;
 
 struct Racer {
   std::optional<Measured> measured;  // before: known from an earlier race; afterwards: its figure

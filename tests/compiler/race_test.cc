@@ -21,10 +21,10 @@ class Field {
       auto life = std::shared_ptr<void>(&alive_, [this](void*) { --alive_; });
       most_alive = std::max(most_alive, ++alive_);
       prepared.push_back(index);
-      return RunBlock([this, index, life](std::vector<double>& samples) -> Status {
-        ++blocks;
+      return RunBlock([this, index, life](double part, std::vector<double>& samples) -> Status {
+        blocks += part;
         slowdown *= drift;
-        for (int run = 0; run < 10; ++run)
+        for (int run = 0; run < 20 * part; ++run)
           samples.push_back(truth_[index] * slowdown *
                             (1 + noise_ * std::normal_distribution<double>()(random_)));
         return {};
@@ -35,7 +35,8 @@ class Field {
 
   std::set<size_t> broken;
   std::vector<size_t> prepared;
-  int blocks = 0, most_alive = 0;
+  int most_alive = 0;
+  double blocks = 0;  // whole ones
   double drift = 1, slowdown = 1;
 
  private:
@@ -49,7 +50,7 @@ TEST(Race, TheFastestWinsAndTheSlowAreNotTimedForLong) {
   Field field({1.3, 1.2, 1.0, 1.1, 2.0, 1.5, 1.4, 1.6});
   std::vector<Racer> racers = field.racers();
   EXPECT_EQ(*run_race(racers, field.prepare(), {.alive = 8}), 2u);
-  EXPECT_LE(field.blocks, 8 + 8 + 4 + 2 + 2);
+  EXPECT_LE(field.blocks, 2 * 8 / 4.0 + 4 / 2.0 + 2 + 2);
   EXPECT_NEAR(racers[2].measured->median, 1.0, 0.02);
   EXPECT_NEAR(racers[4].measured->median, 2.0, 0.04);
 }
@@ -75,8 +76,8 @@ TEST(Race, ADisturbedBlockDoesNotDecide) {
     size_t blocks = 0;
     const Prepare disturb = [&](size_t index) -> Result<RunBlock> {
       RunBlock run = TRY(prepare(index));
-      return RunBlock([&blocks, disturbed, run](std::vector<double>& samples) {
-        Status status = run(samples);
+      return RunBlock([&blocks, disturbed, run](double part, std::vector<double>& samples) {
+        Status status = run(part, samples);
         if (blocks++ == disturbed)
           for (double& sample : samples) sample *= 2;
         return status;
