@@ -10,6 +10,8 @@
 #include <optional>
 #include <vector>
 
+#include "frontend/onnx/large_weights.h"
+
 namespace collage::frontend {
 
 namespace fs = std::filesystem;
@@ -92,35 +94,32 @@ Status ExternalData::find_roots() {
   return {};
 }
 
-Result<ExternalData::File> ExternalData::open(const std::string& location) {
-  if (auto it = files_.find(location); it != files_.end()) return it->second;
+Result<int> ExternalData::open_below_roots(const std::string& location) {
   TRY(check_location(location));
   TRY(find_roots());
-  if (files_.size() >= kMaxOpenFiles) {
-    for (const auto& [name, file] : files_) ::close(file.fd);
-    files_.clear();
-  }
   std::error_code code;
   const fs::path path = fs::canonical(folder_ / location, code);
   if (code) return bad_model("external data '{}': {}", location, code.message());
-  int fd = -1;
-  bool is_inside = false;
-  for (const fs::path& root : roots_) {
-    const auto steps = steps_below(root, path);
-    if (!steps) continue;
-    is_inside = true;
-    fd = open_below(root, *steps);
-    break;
-  }
-  if (!is_inside)
-    return bad_model(
-        "external data '{}' is {}, outside the model's folder (--data-root DIR allows a folder)",
-        location, path.string());
+  for (const fs::path& root : roots_)
+    if (const auto steps = steps_below(root, path)) return open_below(root, *steps);
+  return bad_model(
+      "external data '{}' is {}, outside the model's folder (--data-root DIR allows a folder)",
+      location, path.string());
+}
+
+Result<ExternalData::File> ExternalData::open(const std::string& location) {
+  if (auto it = files_.find(location); it != files_.end()) return it->second;
+  const int fd = location == kOwnFile ? ::open(model_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+                                      : TRY(open_below_roots(location));
   if (fd < 0) return bad_model("external data '{}': {}", location, std::strerror(errno));
   struct stat info = {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     ::close(fd);
     return bad_model("external data '{}' is not a regular file", location);
+  }
+  if (files_.size() >= kMaxOpenFiles) {
+    for (const auto& [name, file] : files_) ::close(file.fd);
+    files_.clear();
   }
   File file{fd, static_cast<uint64_t>(info.st_size)};
   files_.emplace(location, file);

@@ -1,4 +1,5 @@
-// Weights in files beside the model. A location is a relative path below the model's folder.
+// Weights in files beside the model, and those that were left in its own file (large_weights.h). A
+// location is a relative path below the model's folder.
 // Symbolic links may lead elsewhere, as in models of the cache of Hugging Face:
 //
 //   models--ORG--NAME/snapshots/REVISION/model.onnx_data -> ../../blobs/HASH
@@ -24,8 +25,8 @@ namespace collage::frontend {
 
 class ExternalData {
  public:
-  explicit ExternalData(std::filesystem::path folder, std::vector<std::filesystem::path> roots = {})
-      : folder_(std::move(folder)), allowed_(std::move(roots)) {}
+  explicit ExternalData(std::filesystem::path model, std::vector<std::filesystem::path> roots = {})
+      : model_(std::move(model)), folder_(model_.parent_path()), allowed_(std::move(roots)) {}
   ~ExternalData();
   ExternalData(const ExternalData&) = delete;
   ExternalData& operator=(const ExternalData&) = delete;
@@ -46,8 +47,11 @@ class ExternalData {
     std::shared_ptr<const MappedFile> mapped = nullptr;  // once it was asked for
   };
   Result<File> open(const std::string& location);
+  // Returns a descriptor.
+  Result<int> open_below_roots(const std::string& location);
   Status find_roots();
 
+  std::filesystem::path model_;
   std::filesystem::path folder_;  // the model's; without links once the roots were found
   std::vector<std::filesystem::path> allowed_;
   std::vector<std::filesystem::path> roots_;  // of files that may be read, without links

@@ -23,7 +23,7 @@ using namespace frontend;  // NOLINT: this file is the front of that namespace
 class Importer {
  public:
   Importer(const std::filesystem::path& file, const ImportOptions& options)
-      : options_(options), data_(file.parent_path(), options.data_roots) {}
+      : options_(options), data_(file, options.data_roots) {}
 
   Result<ImportedModel> run(::onnx::ModelProto& model);
   std::vector<UnsupportedNode>& unsupported_nodes() { return unsupported_; }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/onnx/large_weights.h"
 #include "frontend/onnx/limits.h"
 
 namespace collage::frontend {
@@ -139,7 +140,16 @@ Result<std::unique_ptr<::onnx::ModelProto>> read_model_file(const std::filesyste
   if (::fstat(input.fd, &info) != 0) return bad_model("cannot stat: {}", std::strerror(errno));
   if (S_ISDIR(info.st_mode)) return bad_model("is a folder, not a model");
   if (!S_ISREG(info.st_mode)) return bad_model("is not a regular file");
-  google::protobuf::io::FileInputStream stream(input.fd, 1 << 20);
+  constexpr int kBlock = 1 << 20;
+  {
+    google::protobuf::io::FileInputStream stream(input.fd, kBlock);
+    const std::optional<std::string> light = without_large_weights(stream);
+    if (light)
+      if (auto model = parse_model(*light)) return model;
+  }
+  // What is wrong with it is told of the whole file.
+  if (::lseek(input.fd, 0, SEEK_SET) != 0) return bad_model("{}", std::strerror(errno));
+  google::protobuf::io::FileInputStream stream(input.fd, kBlock);
   return parse(stream, info.st_size);
 }
 

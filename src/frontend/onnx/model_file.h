@@ -1,5 +1,5 @@
-// Reads the protobuf of a model. Its inline weights stay in the message until tensor_data.h takes
-// them out one by one.
+// Reads the protobuf of a model. Its large weights stay in the file (large_weights.h), others in
+// the message, until tensor_data.h takes them one by one.
 #pragma once
 
 #include <onnx/onnx-ml.pb.h>

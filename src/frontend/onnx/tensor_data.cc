@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/integers.h"
+#include "frontend/onnx/large_weights.h"
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/narrow_types.h"
 #include "runtime/shared_constants.h"
@@ -209,7 +210,8 @@ Result<uint64_t> TensorData::check(const TensorProto& tensor) {
   if (is_external(tensor)) {
     ExternalPlace place = TRY(external_place(tensor));
     if (place.has_length && place.length != bytes)
-      return bad_model("external data has {} bytes, shape {} of {} needs {}", place.length,
+      return bad_model("{} has {} bytes, shape {} of {} needs {}",
+                       place.location == kOwnFile ? "raw_data" : "external data", place.length,
                        shape_to_string(storage.shape), type, bytes);
     TRY(external_.check(place.location, place.offset, bytes));
   } else if (tensor.has_raw_data()) {
@@ -242,7 +244,8 @@ Result<Tensor> TensorData::take(TensorProto& tensor) {
   if (is_external(tensor) && bytes >= kLeastSharedBytes && storage.narrow == nullptr &&
       storage.dtype != DType::kBool) {
     const ExternalPlace place = TRY(external_place(tensor));
-    if (place.offset % dtype_size(storage.dtype) == 0)
+    // The model's own file may be written anew while it is in use.
+    if (place.location != kOwnFile && place.offset % dtype_size(storage.dtype) == 0)
       if (auto mapped = external_.map(place.location, place.offset, bytes)) {
         const auto owner = std::const_pointer_cast<void>(*mapped);
         return Tensor::share(storage.dtype, storage.shape, owner, owner.get());

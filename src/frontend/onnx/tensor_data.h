@@ -21,9 +21,9 @@ std::string onnx_type_name(int32_t data_type);  // "FLOAT", "STRING", "type 99"
 
 class TensorData {
  public:
-  // For a model in that folder; `roots` as in ImportOptions.
-  explicit TensorData(std::filesystem::path folder, std::vector<std::filesystem::path> roots = {})
-      : external_(std::move(folder), std::move(roots)) {}
+  // For the model in that file; `roots` as in ImportOptions.
+  explicit TensorData(std::filesystem::path model, std::vector<std::filesystem::path> roots = {})
+      : external_(std::move(model), std::move(roots)) {}
 
   // Checks shape and element type, and that the data exists in full length. Returns its bytes.
   Result<uint64_t> check(const ::onnx::TensorProto& tensor);
