@@ -87,7 +87,8 @@ class ReferenceCheck {
   bool is_strict() const { return options_.rounding.none(); }
   bool wants_all_ranges() const { return options_.all_ranges; }
   bool tried_all_ranges() const { return tried_all_ranges_; }
-  double seconds() const { return seconds_; }  // that checking took until now
+  double seconds() const { return seconds_; }          // that checking took until now
+  double run_seconds() const { return run_seconds_; }  // of the program that was run last
 
  private:
   Result<ReferenceInputs> ask(std::string name, std::vector<Tensor> inputs);
@@ -103,7 +104,7 @@ class ReferenceCheck {
   std::vector<ReferenceInputs> seeded_;
   std::vector<std::vector<ReferenceInputs>> given_;  // one each, or none yet
   bool tried_all_ranges_ = false;
-  double seconds_ = 0;
+  double seconds_ = 0, run_seconds_ = 0;
 };
 
 }  // namespace collage
