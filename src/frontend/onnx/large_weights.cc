@@ -41,6 +41,8 @@ template <typename Copy>
 bool copy_message(CodedInputStream& in, uint32_t tag, CodedOutputStream& out, Copy&& copy) {
   uint32_t length = 0;
   if (!in.ReadVarint32(&length) || length > std::numeric_limits<int32_t>::max()) return false;
+  const int left = in.BytesUntilLimit();  // -1: there is none
+  if (left >= 0 && length > static_cast<uint32_t>(left)) return false;
   const CodedInputStream::Limit outer = in.PushLimit(static_cast<int>(length));
   std::string copied;
   if (!copy(copied) || in.BytesUntilLimit() != 0) return false;
