@@ -49,6 +49,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+double square(double value) { return value * value; }
+
 // Elements that one thread looks at; sums are added up in the order of such parts, whoever looked.
 constexpr int64_t kPart = 1 << 15;
 
@@ -65,7 +67,7 @@ std::vector<T> of_parts(int64_t count, const Part& part) {
 
 // How far elements are from the reference's; -1: none.
 struct Errors {
-  double squares = 0;             // of the finite errors, as parts of the largest magnitude
+  double squares = 0;             // of the finite errors, times Allowed::per_unit
   double expected_squares = 0;    // of the reference's finite elements, likewise
   double squares_of_allowed = 0;  // of the finite errors, as parts of what each may be
   int64_t count = 0;              // of these
@@ -100,41 +102,42 @@ class Allowed {
         magnitudes_(expected),
         flushed_(expected.dtype() == DType::kFloat64 ? std::numeric_limits<double>::min()
                  : is_float(expected.dtype())        ? std::numeric_limits<float>::min()
-                                                     : 0) {}
+                                                     : 0),
+        per_unit_(largest() > 0 ? std::ldexp(1.0, std::min(kMostScaled, -std::ilogb(largest())))
+                                : 0) {}
   // That errors are said as parts of: what is so small that roundings of it are denormals is
   // nothing.
   double scale(double b) const { return std::max(magnitudes_.scale(b), flushed_ / kRounding); }
   double largest() const { return magnitudes_.largest(); }
+  // What sums of squares are added up in: a power of two by which the largest is about 1.
+  double per_unit() const { return per_unit_; }
+  // `b` is finite, and this element may not be anything.
   double of(int64_t i, double b) const {
     const double size = std::abs(b), own = magnitudes_.scale(b);
-    double allowed = std::max(tolerance_.absolute, times(tolerance_.of_scale, own) +
-                                                       times(tolerance_.relative, size) +
-                                                       times(tolerance_.of_moved, moved(i)));
+    double allowed = tolerance_.of_scale * own + tolerance_.relative * size;
+    if (tolerance_.moved != nullptr)
+      allowed += tolerance_.of_moved * (*tolerance_.moved)[static_cast<size_t>(i)];
+    allowed = std::max(tolerance_.absolute, allowed);
     if (std::isfinite(tolerance_.most)) allowed = std::min(allowed, tolerance_.most * (own + size));
     return std::max(allowed, flushed_);
   }
-  bool anything(int64_t i) const { return std::isinf(moved(i)); }
-
- private:
-  // Nothing of infinity is nothing.
-  static double times(double part, double whole) { return part == 0 ? 0 : part * whole; }
-  double moved(int64_t i) const {
-    return tolerance_.moved == nullptr ? 0 : (*tolerance_.moved)[static_cast<size_t>(i)];
+  bool anything(int64_t i) const {
+    return tolerance_.moved != nullptr && std::isinf((*tolerance_.moved)[static_cast<size_t>(i)]);
   }
 
+ private:
   const Tolerance& tolerance_;
   const Magnitudes magnitudes_;
   static constexpr double kRounding = 0x1p-24;
+  static constexpr int kMostScaled = 1000;
   const double flushed_;  // what is less than any normal number may be 0
+  const double per_unit_;
 };
 
-void judge(Errors& errors, int64_t i, double a, double b, const Allowed& allowed,
-           const Tolerance& tolerance) {
-  ++errors.judged;
-  if (std::isfinite(b) && allowed.largest() > 0) {
-    const double part = b / allowed.largest();
-    errors.expected_squares += part * part;
-  }
+// Where either is no finite number, or anything may be.
+void judge_special(Errors& errors, int64_t i, double a, double b, const Allowed& allowed,
+                   const Tolerance& tolerance) {
+  if (std::isfinite(b)) errors.expected_squares += square(b * allowed.per_unit());
   if (allowed.anything(i)) return;
   if (tolerance.may_lose_nan && std::isnan(b)) {
     errors.lost_nan += !std::isnan(a);
@@ -144,26 +147,46 @@ void judge(Errors& errors, int64_t i, double a, double b, const Allowed& allowed
     ++errors.spread_nan;
     return;
   }
-  const bool finite = std::isfinite(a) && std::isfinite(b);
-  const double error = std::abs(a - b), limit = finite ? allowed.of(i, b) : 0;
-  const bool same = (std::isnan(a) && std::isnan(b)) || a == b;
-  const double of_allowed = same ? 0 : finite && limit > 0 ? error / limit : kInfinity;
-  if (of_allowed > errors.worst_of_allowed) {
-    errors.worst_of_allowed = of_allowed;
+  if ((std::isnan(a) && std::isnan(b)) || a == b) return;
+  if (errors.worst_of_allowed < kInfinity) {
+    errors.worst_of_allowed = kInfinity;
     errors.worst = i;
   }
-  if (finite) {
-    const double scale = allowed.scale(b);
-    errors.max_abs = std::max(errors.max_abs, error);
-    errors.max_rel = std::max(errors.max_rel, scale > 0 ? error / scale : error);
-    const double part = allowed.largest() > 0 ? error / allowed.largest() : 0;
-    errors.squares += part * part;
-    if (std::isfinite(of_allowed)) errors.squares_of_allowed += of_allowed * of_allowed;
-    ++errors.count;
-  }
-  if (finite ? error <= limit : same) return;
   ++errors.wrong;
   if (errors.first_wrong < 0) errors.first_wrong = i;
+}
+
+template <typename Actual, typename Expected>
+Errors judge(int64_t begin, int64_t end, const Actual& actual, const Expected& expected,
+             const Allowed& allowed, const Tolerance& tolerance) {
+  Errors errors;
+  errors.judged = end - begin;
+  const double per_unit = allowed.per_unit();
+  for (int64_t i = begin; i < end; ++i) {
+    const double a = actual(i), b = expected(i), error = std::abs(a - b);
+    if (!std::isfinite(error) || allowed.anything(i)) {
+      judge_special(errors, i, a, b, allowed, tolerance);
+      continue;
+    }
+    ++errors.count;
+    errors.expected_squares += square(b * per_unit);
+    if (error == 0) continue;
+    errors.squares += square(error * per_unit);
+    errors.max_abs = std::max(errors.max_abs, error);
+    if (const double scale = allowed.scale(b); error > errors.max_rel * scale)
+      errors.max_rel = std::max(errors.max_rel, scale > 0 ? error / scale : error);
+    const double limit = allowed.of(i, b);
+    const double of_allowed = limit > 0 ? error / limit : kInfinity;
+    if (of_allowed > errors.worst_of_allowed) {
+      errors.worst_of_allowed = of_allowed;
+      errors.worst = i;
+    }
+    if (limit > 0) errors.squares_of_allowed += square(of_allowed);
+    if (error <= limit) continue;
+    ++errors.wrong;
+    if (errors.first_wrong < 0) errors.first_wrong = i;
+  }
+  return errors;
 }
 
 // `actual` and `expected` give elements by their position.
@@ -172,10 +195,7 @@ void compare_numbers(int64_t count, const Actual& actual, const Expected& expect
                      const Allowed& allowed, const Tolerance& tolerance, Difference& difference) {
   Errors errors;
   for (const Errors& part : of_parts<Errors>(count, [&](int64_t begin, int64_t end) {
-         Errors some;
-         for (int64_t i = begin; i < end; ++i)
-           judge(some, i, actual(i), expected(i), allowed, tolerance);
-         return some;
+         return judge(begin, end, actual, expected, allowed, tolerance);
        }))
     errors.add(part);
   difference.max_abs = errors.max_abs;
@@ -224,14 +244,16 @@ std::string proves_nothing(const Tensor& expected) {
   if (count == 0) return "";
   int64_t nonzero = 0, nan = 0;
   const bool floats = is_float(expected.dtype());
-  const double first = number_at(expected, 0);
   bool same = true;
-  for (int64_t i = 0; i < count; ++i) {
-    const double value = number_at(expected, i);
-    nan += std::isnan(value);
-    nonzero += value != 0 && !std::isnan(value);
-    same = same && value == first;
-  }
+  with_numbers(expected, [&](const auto& number) {
+    const double first = number(0);
+    for (int64_t i = 0; i < count; ++i) {
+      const double value = number(i);
+      nan += std::isnan(value);
+      nonzero += value != 0 && !std::isnan(value);
+      same &= value == first;
+    }
+  });
   if (nan == count) return "all NaN";
   if (nonzero == 0) return "all 0";
   if (same && count > 1) return "all the same";
@@ -258,16 +280,9 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected,
                                 .mean = tolerance.mean};
     const Tolerance& own = real ? tolerance : of_integers;
     const Allowed allowed(expected, own);
-    if (expected.dtype() == DType::kFloat32) {
-      const float *a = actual.data<float>(), *b = expected.data<float>();
-      compare_numbers(
-          count, [a](int64_t i) { return static_cast<double>(a[i]); },
-          [b](int64_t i) { return static_cast<double>(b[i]); }, allowed, own, difference);
-    } else {
-      compare_numbers(
-          count, [&](int64_t i) { return number_at(actual, i); },
-          [&](int64_t i) { return number_at(expected, i); }, allowed, own, difference);
-    }
+    with_numbers(actual, expected, [&](const auto& a, const auto& b) {
+      compare_numbers(count, a, b, allowed, own, difference);
+    });
     return difference;
   }
   if (expected.dtype() == DType::kBool) {

@@ -1,8 +1,10 @@
 #include "verify/magnitudes.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cmath>
+
+#include "base/integers.h"
 
 namespace collage {
 
@@ -26,20 +28,50 @@ double number_at(const Tensor& tensor, int64_t i) {
                                   : static_cast<double>(tensor.element_as_int64(i));
 }
 
-size_t Magnitudes::octave(double value) {
-  return static_cast<size_t>(std::bit_cast<uint64_t>(value) >> 52 & 0x7ff);
+void Magnitudes::add(double value) {
+  Octave& one = octaves_[octave(value)];
+  ++one.count;
+  one.largest = std::max(one.largest, std::abs(value));
+}
+
+// By the exponents that floats are stored with. Those of denormals are their own as doubles.
+void Magnitudes::add_floats(const float* data, int64_t count) {
+  constexpr int64_t kPart = 1 << 16;
+  constexpr size_t kDenormal = 0, kNotFinite = 255, kExponents = 256;
+  constexpr size_t kToDouble = 1023 - 127;
+  struct Part {
+    std::array<int64_t, kExponents> count{};
+    std::array<uint32_t, kExponents> largest{};  // magnitude, as it is stored
+  };
+  std::vector<Part> parts(static_cast<size_t>(ceil_div(count, kPart)));
+#pragma omp parallel for if (parts.size() > 1)
+  for (size_t p = 0; p < parts.size(); ++p) {
+    Part& part = parts[p];
+    const int64_t begin = static_cast<int64_t>(p) * kPart;
+    for (int64_t i = begin, end = std::min(count, begin + kPart); i < end; ++i) {
+      const uint32_t magnitude = std::bit_cast<uint32_t>(data[i]) & 0x7fffffff;
+      const size_t exponent = magnitude >> 23;
+      ++part.count[exponent];
+      part.largest[exponent] = std::max(part.largest[exponent], magnitude);
+    }
+  }
+  for (size_t p = 0; p < parts.size(); ++p) {
+    for (size_t e = kDenormal + 1; e < kNotFinite; ++e) {
+      Octave& one = octaves_[e + kToDouble];
+      one.count += parts[p].count[e];
+      one.largest = std::max<double>(one.largest, std::bit_cast<float>(parts[p].largest[e]));
+    }
+    if (parts[p].largest[kDenormal] == 0) continue;
+    const int64_t begin = static_cast<int64_t>(p) * kPart;
+    for (int64_t i = begin, end = std::min(count, begin + kPart); i < end; ++i)
+      if (std::fpclassify(data[i]) == FP_SUBNORMAL) add(static_cast<double>(data[i]));
+  }
 }
 
 Magnitudes::Magnitudes(const Tensor& tensor) : octaves_(kOctaves) {
   const int64_t count = tensor.size();
-  const auto add = [&](double value) {
-    Octave& one = octaves_[octave(value)];
-    ++one.count;
-    one.largest = std::max(one.largest, std::abs(value));
-  };
   if (tensor.dtype() == DType::kFloat32) {
-    const float* data = tensor.data<float>();
-    for (int64_t i = 0; i < count; ++i) add(static_cast<double>(data[i]));
+    add_floats(tensor.data<float>(), count);
   } else {
     for (int64_t i = 0; i < count; ++i) add(number_at(tensor, i));
   }
@@ -89,7 +121,8 @@ void Magnitudes::find_groups(const std::vector<size_t>& nonempty) {
     count += octaves_[o].count;
     last = o;
   }
-  groups_ = group + 1;
+  group_counts_.assign(group + 1, 0);
+  for (const size_t o : nonempty) group_counts_[octaves_[o].group] += octaves_[o].count;
 }
 
 }  // namespace collage

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ops/half.h"
+#include "verify/magnitudes.h"
 
 namespace collage {
 
@@ -64,14 +65,6 @@ Result<Tensor> changed(const Tensor& tensor, const Change& change) {
   return result;
 }
 
-double largest_finite(const Tensor& tensor) {
-  double largest = 0;
-  for (int64_t i = 0, n = tensor.size(); i < n; ++i)
-    if (const double value = std::abs(tensor.element_as_double(i)); std::isfinite(value))
-      largest = std::max(largest, value);
-  return largest;
-}
-
 }  // namespace
 
 Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise) {
@@ -80,7 +73,7 @@ Result<Tensor> with_noise(const Tensor& tensor, const Noise& noise) {
     return tensor;
   const Draws draws(noise.seed);
   const double absolute =
-      noise.absolute + (noise.of_largest > 0 ? noise.of_largest * largest_finite(tensor) : 0);
+      noise.absolute + (noise.of_largest > 0 ? noise.of_largest * Magnitudes(tensor).largest() : 0);
   const double least_normal = tensor.dtype() == DType::kFloat32 ? 0x1p-126 : 0;
   return changed(tensor, [&](int64_t i, double value) {
     if (value == 0 || !std::isfinite(value)) return value;

@@ -38,6 +38,10 @@ constexpr double kChaotic = 1.0 / 16;
 // Arithmetic of a function that is evaluated in no time.
 constexpr double kCheap = 1e7;
 constexpr int kFirstDraws = 1, kFirstCheapDraws = 4, kMostDraws = 8, kMostCheapDraws = 64;
+// Elements that one thread is enough for.
+constexpr int64_t kFewElements = 8192;
+// Of each group, elements that tell how far it typically moves.
+constexpr int64_t kTypicalOf = 1 << 14;
 // More elements are not wrong by chance: so many, and one in kChanceOneIn.
 constexpr int64_t kChance = 8;
 
@@ -56,10 +60,14 @@ Result<Tensor> without_jumps(const Tensor& noisy, const Tensor& clean, Continuit
   constexpr float kJump = 1.0f / 16;
   const Magnitudes sizes(clean);
   Tensor result = noisy.clone();
-  for (int64_t i = 0, n = clean.size(); i < n; ++i) {
-    const float a = noisy.data<float>()[i], b = clean.data<float>()[i];
+  const float* of_clean = clean.data<float>();
+  float* of_result = result.data<float>();
+  const int64_t count = clean.size();
+#pragma omp parallel for if (count > kFewElements)
+  for (int64_t i = 0; i < count; ++i) {
+    const float a = of_result[i], b = of_clean[i];
     const auto size = static_cast<float>(sizes.scale(static_cast<double>(b)));
-    if (!(std::abs(a - b) <= kJump * (std::abs(b) + size))) result.data<float>()[i] = b;
+    if (!(std::abs(a - b) <= kJump * (std::abs(b) + size))) of_result[i] = b;
   }
   return result;
 }
@@ -75,8 +83,10 @@ Result<std::vector<Tensor>> evaluate_program(const CallNode& call,
                                   {relative, seed});
 }
 
-// The root of the sum of squares.
-double combined(double a, double b) {
+// The root of the sum of squares, of numbers that are not negative.
+inline double combined(double a, double b) {
+  if (a == 0) return b;
+  if (b == 0) return a;
   const double squares = a * a + b * b;
   return squares > 1e-290 && squares < 1e290 ? std::sqrt(squares) : std::hypot(a, b);
 }
@@ -98,12 +108,21 @@ std::vector<double> of_groups(const Tensor& expected, const Magnitudes& magnitud
                               const std::vector<double>& moved, bool quantised) {
   std::vector<std::vector<double>> members(magnitudes.groups());
   const bool all_zero = magnitudes.largest() == 0;
-  for (int64_t i = 0, n = expected.size(); i < n; ++i) {
-    const double b = number_at(expected, i), by = moved[static_cast<size_t>(i)];
-    // Zeros stay what they are for reasons of their own.
-    if (std::isfinite(b) && std::isfinite(by) && (b != 0 || all_zero))
-      members[magnitudes.group(b)].push_back(by / scale_of(magnitudes, b));
-  }
+  // Evenly spaced ones of a large group; where few move, all.
+  std::vector<int64_t> every, seen(magnitudes.groups(), 0);
+  for (const int64_t count : magnitudes.group_counts())
+    every.push_back(quantised ? 1 : std::max<int64_t>(1, count / kTypicalOf));
+  with_numbers(expected, [&](const auto& number) {
+    for (int64_t i = 0, n = expected.size(); i < n; ++i) {
+      const double b = number(i), by = moved[static_cast<size_t>(i)];
+      // Zeros stay what they are for reasons of their own.
+      if (!std::isfinite(b) || !std::isfinite(by) || (b == 0 && !all_zero)) continue;
+      const size_t group = magnitudes.group(b);
+      if (--seen[group] >= 0) continue;
+      seen[group] = every[group] - 1;
+      members[group].push_back(by / scale_of(magnitudes, b));
+    }
+  });
   std::vector<double> typical;
   for (std::vector<double>& group : members) {
     double size = 0;
@@ -250,21 +269,24 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
     if (!is_float(expected.dtype()) && !quantised && !decided) continue;
     std::vector<double>& of = moves.of[o];
     const int64_t count = expected.size();
-#pragma omp parallel for if (count > 8192)
-    for (int64_t i = 0; i < count; ++i) {
-      const double a = number_at(noisy[o], i), b = number_at(expected, i);
-      double& by = of[static_cast<size_t>(i)];
-      // NaN marks what may be anything (with_noise_of_sizes, with_nothing_infinite).
-      const bool marks = source.tile > 0 || source.kind == Kind::kFactors;
-      if (marks && std::isnan(a) && !std::isnan(b)) {
-        by = std::numeric_limits<double>::infinity();
-      } else {
+    // NaN marks what may be anything (with_noise_of_sizes, with_nothing_infinite).
+    const bool marks = source.tile > 0 || source.kind == Kind::kFactors;
+    const double part = new_part / size;
+    with_numbers(noisy[o], expected, [&](const auto& noisy_number, const auto& number) {
+#pragma omp parallel for if (count > kFewElements)
+      for (int64_t i = 0; i < count; ++i) {
+        const double a = noisy_number(i), b = number(i);
+        double& by = of[static_cast<size_t>(i)];
+        if (marks && std::isnan(a) && !std::isnan(b)) {
+          by = std::numeric_limits<double>::infinity();
+          continue;
+        }
         const double moved = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : 0;
         by = quantised ? std::max(by, moved)
              : decided ? std::max(by, moved / kPeak)
-                       : combined(by * old_part, moved / size * new_part);
+                       : combined(by * old_part, moved * part);
       }
-    }
+    });
   }
   ++moves.draws;
   return {};
@@ -301,26 +323,32 @@ Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Roun
   for (const Known& known : moved_)
     if (known.output == output && known.rounding == rounding) return known.movement;
   const Tensor& expected = expected_[output];
-  auto all = std::make_shared<std::vector<double>>(static_cast<size_t>(expected.size()), 0);
+  const int64_t count = expected.size();
+  const auto at = [](int64_t i) { return static_cast<size_t>(i); };
+  auto all = std::make_shared<std::vector<double>>(at(count), 0);
+  double* by = all->data();
   for (const Part& part : parts_of(rounding)) {
     const std::vector<double>& of = TRY(moves(part.source))->of[output];
-    for (size_t i = 0; i < of.size(); ++i) (*all)[i] = combined((*all)[i], part.times * of[i]);
+#pragma omp parallel for if (count > kFewElements)
+    for (int64_t i = 0; i < count; ++i) by[i] = combined(by[i], part.times * of[at(i)]);
   }
   const Magnitudes magnitudes(expected);
   std::vector<double> typical = of_groups(expected, magnitudes, *all, quantises_);
   if (rounding.tensors == 0 && !quantises_)
     for (double& part : typical)
       if (part > kChaotic) part = std::max(part, 1.0);
-  for (int64_t i = 0, n = expected.size(); i < n; ++i) {
-    const double b = number_at(expected, i);
-    if (std::isfinite(b))
-      (*all)[static_cast<size_t>(i)] = std::max(
-          (*all)[static_cast<size_t>(i)], typical[magnitudes.group(b)] * scale_of(magnitudes, b));
-  }
+  with_numbers(expected, [&](const auto& number) {
+#pragma omp parallel for if (count > kFewElements)
+    for (int64_t i = 0; i < count; ++i) {
+      const double b = number(i);
+      if (std::isfinite(b))
+        by[i] = std::max(by[i], typical[magnitudes.group(b)] * scale_of(magnitudes, b));
+    }
+  });
   // A decision excuses what becomes of it alone.
   if (decisions_) {
     const std::vector<double>& of = TRY(moves({Kind::kDecisions}))->of[output];
-    for (size_t i = 0; i < of.size(); ++i) (*all)[i] = combined((*all)[i], of[i]);
+    for (int64_t i = 0; i < count; ++i) by[i] = combined(by[i], of[at(i)]);
   }
   if (moved_.size() == kMostKnown) moved_.erase(moved_.begin());
   moved_.push_back({output, rounding, std::move(all)});

@@ -16,11 +16,12 @@ namespace collage {
 
 namespace {
 
-// splitmix64: fast, seedable per tensor.
+// splitmix64: fast, seedable per tensor, at any position.
 struct Random {
+  static constexpr uint64_t kStep = 0x9e3779b97f4a7c15u;
   uint64_t state;
   uint64_t next() {
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    uint64_t z = (state += kStep);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
@@ -31,9 +32,12 @@ struct Random {
 };
 
 void fill_float(Tensor& tensor, float low, float high, uint64_t seed) {
-  Random random{seed * 0x2545f4914f6cdd1du + 1};
+  const uint64_t state = seed * 0x2545f4914f6cdd1du + 1;
   float* data = tensor.data<float>();
-  for (int64_t i = 0, n = tensor.size(); i < n; ++i) data[i] = random.uniform(low, high);
+  const int64_t count = tensor.size();
+#pragma omp parallel for if (count > 8192)
+  for (int64_t i = 0; i < count; ++i)
+    data[i] = Random{state + static_cast<uint64_t>(i) * Random::kStep}.uniform(low, high);
 }
 
 void store_integer(Tensor& tensor, int64_t i, int64_t value) {
@@ -258,14 +262,9 @@ Result<std::vector<Tensor>> with_ends(const Function& function, std::vector<Tens
 
 Ends ends_to_check(const Function& function) {
   // An infinity times a weight of zero, and where NaN stands in an order, is nowhere defined.
-  static const Names kUndefined = {"image.resize1d",
-                                   "image.resize2d",
-                                   "image.resize3d",
-                                   "image.grid_sample",
-                                   "nn.deformable_conv",
-                                   "topk",
-                                   "argsort",
-                                   "sort"};
+  static const Names kUndefined = {
+      "image.resize1d",     "image.resize2d", "image.resize3d", "image.grid_sample",
+      "nn.deformable_conv", "topk",           "argsort",        "sort"};
   if (calls_any(function, kUndefined)) return Ends::kOutlier;
   const std::vector<Expr> nodes = post_order(function->body);
   const bool adds_up = std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {

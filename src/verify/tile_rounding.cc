@@ -5,6 +5,7 @@
 
 #include "base/integers.h"
 #include "ir/op.h"
+#include "verify/magnitudes.h"
 
 namespace collage {
 
@@ -50,7 +51,9 @@ struct Tiled {
 };
 
 // The largest magnitude of each tile's patch of a slice; NaN where one is not finite.
-void find_patches(const Tiled& t, const Tensor& data, int64_t first, std::vector<double>& patches) {
+template <typename Number>
+void find_patches(const Tiled& t, const Number& number, int64_t first,
+                  std::vector<double>& patches) {
   for (int64_t row = 0; row < t.rows; ++row)
     for (int64_t column = 0; column < t.columns; ++column) {
       double largest = 0;
@@ -59,7 +62,7 @@ void find_patches(const Tiled& t, const Tensor& data, int64_t first, std::vector
       const int64_t to = std::min(t.width, from + t.side + kTaps - 1);
       for (int64_t y = std::max<int64_t>(0, top); y < bottom; ++y)
         for (int64_t x = std::max<int64_t>(0, from); x < to; ++x) {
-          const double value = data.element_as_double(first + y * t.width + x);
+          const double value = number(first + y * t.width + x);
           largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : NAN;
           if (std::isnan(largest)) x = to, y = bottom;
         }
@@ -89,18 +92,22 @@ Result<Tensor> sizes_of_tiles(const CallNode& call, std::span<const Tensor> argu
   // The sum of the squares of each filter's taps, by output channel, input channel and slice.
   const int64_t taps = kTaps * kTaps, filters = weights.size() / taps;
   std::vector<double> norms(static_cast<size_t>(filters), 0);
-  for (int64_t f = 0; f < filters; ++f)
-    for (int64_t k = 0; k < taps; ++k) {
-      const double value = weights.element_as_double(f * taps + k);
-      norms[static_cast<size_t>(f)] += value * value;
-    }
+  with_numbers(weights, [&](const auto& number) {
+    for (int64_t f = 0; f < filters; ++f)
+      for (int64_t k = 0; k < taps; ++k) {
+        const double value = number(f * taps + k);
+        norms[static_cast<size_t>(f)] += value * value;
+      }
+  });
   const int64_t tiles = t.rows * t.columns, plane = t.height * t.width;
   const int64_t planes = t.images * t.groups * t.inputs * t.in_slices;
   std::vector<std::vector<double>> patches(static_cast<size_t>(planes),
                                            std::vector<double>(static_cast<size_t>(tiles)));
+  with_numbers(data, [&](const auto& number) {
 #pragma omp parallel for
-  for (int64_t p = 0; p < planes; ++p)
-    find_patches(t, data, p * plane, patches[static_cast<size_t>(p)]);
+    for (int64_t p = 0; p < planes; ++p)
+      find_patches(t, number, p * plane, patches[static_cast<size_t>(p)]);
+  });
   const int64_t results = t.images * t.groups * t.outputs * t.out_slices;
 #pragma omp parallel for
   for (int64_t r = 0; r < results; ++r) {

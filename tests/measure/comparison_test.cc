@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "verify/magnitudes.h"
+
 namespace collage {
 namespace {
 
@@ -50,6 +52,25 @@ TEST(Comparison, AnOutlierIsNoScaleOfOthers) {
     EXPECT_TRUE(within(right, expected, model_tolerance())) << outlier;
   }
   EXPECT_FALSE(within({0.5f, -1e4f}, {0.4f, -1e4f}, model_tolerance()));
+}
+
+// Floats are sorted by the exponents that they are stored with, many at a time.
+TEST(Comparison, FloatsHaveTheScalesThatEqualDoublesHave) {
+  std::vector<float> values;
+  std::vector<double> wide;
+  for (int i = 0; i < 200000; ++i) {
+    const float size = i % 7 == 0 ? 1e-40f : i % 11 == 0 ? 1e20f : 1;
+    values.push_back(i % 5 == 0 ? 0 : size * std::sin(static_cast<float>(i)));
+    wide.push_back(values.back());
+  }
+  const Magnitudes of_floats(floats(values));
+  const Magnitudes of_doubles(Tensor::from<double>({static_cast<int64_t>(wide.size())}, wide));
+  EXPECT_EQ(of_floats.largest(), of_doubles.largest());
+  EXPECT_EQ(of_floats.group_counts(), of_doubles.group_counts());
+  for (const double value : wide) {
+    ASSERT_EQ(of_floats.scale(value), of_doubles.scale(value)) << value;
+    ASSERT_EQ(of_floats.group(value), of_doubles.group(value)) << value;
+  }
 }
 
 TEST(Comparison, LargeDoublesAllowNoMore) {
