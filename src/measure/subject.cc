@@ -71,6 +71,11 @@ Result<Difference> Subject::compare(size_t output, const Tensor& actual, const V
   const Rounding rounding = variant.rounding;
   if (inputs == TrialInputs::kEnds)
     return results_->at_ends->compare_at_ends(output, actual, rounding);
+  if (results_ != nullptr && as_programs_ && !variant.lowered()) {
+    const Difference difference = compare_tensors(
+        actual, expected_[output], kept_as(model_tolerance(), output_types_[output].dtype));
+    if (difference.within) return difference;
+  }
   if (results_ != nullptr) return results_->errors.compare(output, actual, rounding);
   return compare_tensors(actual, expected_[output],
                          conversion_tolerance(output_types_[0].dtype, variant.outputs[0].dtype));

@@ -71,6 +71,25 @@ TEST(Trial, AcceptsTheLastBitButNoMore) {
   EXPECT_THAT(verdict(scaled(1.1f)), ::testing::HasSubstr("wrong result: output 0 element"));
 }
 
+// Such as one that is tried and not timed.
+TEST(Trial, OfAProgramsKernelAllowsWhatProgramsAreAllowed) {
+  auto verdict_on = [](float factor) {
+    const Function function = unary("tanh", {5, 7});
+    Subject subject = subject_of(function);
+    subject.judge_as_programs();
+    ThreadTeam team(1);
+    auto kernel = tanh_and([factor](const float*, float* out, char*) {
+      out[kCount - 1] *= factor;
+      return Status();
+    });
+    return try_kernel(std::move(kernel), Variant::plain("planted", function), subject, team)
+        .status()
+        .to_string();
+  };
+  EXPECT_EQ(verdict_on(1.0001f), Status().to_string());
+  EXPECT_THAT(verdict_on(1.1f), ::testing::HasSubstr("wrong result: output 0 element"));
+}
+
 TEST(Trial, SeesOneWrongElement) {
   for (float wrong : {std::numeric_limits<float>::quiet_NaN(), INFINITY, -INFINITY, 0.5f}) {
     auto kernel = tanh_and([wrong](const float*, float* out, char*) {
