@@ -206,8 +206,8 @@ class Measurement {
   Survivors& survivors_;
 };
 
-// What is tried and not timed is used in programs that are checked as a whole, so it is judged as
-// they are, and what the reference takes long for is not compared here too.
+// What is tried and not timed is used in programs that are checked as a whole, so it is judged
+// quickly, and what the reference takes long for is not compared here too.
 Result<Subject> subject_of(const MeasureTask& task) {
   constexpr double kMostFlops = 1e9;
   const std::string& text = task.function()->text;
@@ -217,7 +217,7 @@ Result<Subject> subject_of(const MeasureTask& task) {
       return Subject::unchecked(std::move(function), task.options);
   }
   Subject subject = TRY(Subject::of_function(text, task.options));
-  if (!task.times()) subject.judge_as_programs();
+  if (!task.times()) subject.judge_quickly();
   return subject;
 }
 

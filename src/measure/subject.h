@@ -35,9 +35,9 @@ class Subject {
  public:
   // `text`: canonical.
   static Result<Subject> of_function(const std::string& text, const CompileOptions& options = {});
-  // Accepts what is within the tolerance of programs; what roundings change is looked at only where
+  // Accepts what is within 1e-5 of the reference; what roundings change is looked at only where
   // that refuses a kernel, for it takes several evaluations of the reference.
-  void judge_as_programs() { as_programs_ = true; }
+  void judge_quickly() { quickly_ = true; }
   // Without the reference's results: check_outputs looks at padding alone.
   static Result<Subject> unchecked(Function function, const CompileOptions& options);
   // A tensor of that type, which changes its encoding.
@@ -70,7 +70,7 @@ class Subject {
 
   Function function_;
   CompileOptions options_;
-  bool as_programs_ = false;
+  bool quickly_ = false;
   std::vector<TensorType> input_types_, output_types_;
   std::vector<Tensor> inputs_, expected_;
   std::shared_ptr<ReferenceResults> results_;  // null for a conversion, and unchecked
