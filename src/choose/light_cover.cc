@@ -115,8 +115,7 @@ Status LightSearch::adopt_boundaries(const PlanRow& plan) {
     const auto found = known.find(key_of(kernel));
     if (found != known.end()) {
       kernel = *found->second;
-    } else if (!kernel.sub_graph.is_valid(graph_, {.max_exits = 0, .allow_taps = true}) ||
-               !is_allowed(graph_, kernel, constraints_)) {
+    } else if (!is_valid(kernel)) {
       return internal_error("a plan with a kernel that is none of this graph");
     }
     required_[key_of(kernel)] = variant;
@@ -145,19 +144,50 @@ Status LightSearch::choose_boundaries() {
            (seen_[known->second].works() && !failed.contains(known->second));
   };
   for (bool all_usable = false; !all_usable;) {
-    const std::vector<CandidatePartition> chosen = partition_lightly(
-        graph_, candidates_, may_work, [&](const PartitionSpec& spec) { return rank_of(spec); });
+    std::vector<CandidatePartition> candidates = candidates_;
+    candidates.insert(candidates.end(), halves_.begin(), halves_.end());
+    const std::vector<CandidatePartition> chosen =
+        partition_lightly(graph_, std::move(candidates), may_work,
+                          [&](const PartitionSpec& spec) { return rank_of(spec); });
     TRY(try_beside_each_other(chosen));
     chosen_.clear();
     for (const CandidatePartition& candidate : chosen) chosen_.insert(TRY(look_at(candidate)));
     all_usable = true;
     for (size_t position : chosen_)
       if (!has_usable(seen_[position])) {
-        failed.insert(position);
+        if (failed.insert(position).second) add_halves(seen_[position].partition);
         all_usable = false;
       }
   }
   return {};
+}
+
+// Of a region that is larger than rules would make it of parts: what does not compile, or computes
+// wrong, is mostly a small part of it, and rounding errors of long chains are less in each half.
+void LightSearch::add_halves(const CandidatePartition& region) {
+  constexpr size_t kLeast = 64;
+  const std::vector<size_t> nodes = region.sub_graph.inside().elements();
+  if (nodes.size() < kLeast ||
+      !find_backend(region.spec->target.kind)->traits().prefers_maximal_regions)
+    return;
+  IndexSet parts[2];
+  for (size_t i = 0; i < nodes.size(); ++i) parts[2 * i >= nodes.size()].insert(nodes[i]);
+  for (const IndexSet& part : parts) {
+    CandidatePartition half{"half of a region", SubGraph::of(graph_, part), region.spec};
+    if (position_.count(key_of(half)) == 0 && is_valid(half)) halves_.push_back(std::move(half));
+  }
+}
+
+// Of a kernel that no rule found, as far as others depend on it.
+bool LightSearch::is_valid(const CandidatePartition& kernel) const {
+  return kernel.sub_graph.is_valid(graph_, {.max_exits = 0, .allow_taps = true}) &&
+         is_allowed(graph_, kernel, constraints_);
+}
+
+size_t LightSearch::count_untried() const {
+  return partition_lightly(graph_, candidates_, nullptr,
+                           [&](const PartitionSpec& spec) { return rank_of(spec); })
+      .size();
 }
 
 int LightSearch::rank_of(const PartitionSpec& spec) const {
@@ -370,9 +400,20 @@ LightCovers::LightCovers(LightContext context, const std::vector<PartitionSpecPt
 }
 
 Result<CoverSearch> LightCovers::find() {
+  // A cover of very many kernels takes long to try, and loses to one of few by their launches
+  // alone.
+  constexpr size_t kMany = 256, kTimesAsMany = 8;
+  std::vector<std::pair<size_t, LightSearch*>> order;
+  for (const auto& search : searches_) {
+    const size_t kernels = search->count_untried();
+    order.emplace_back(kernels > kMany ? kernels : 0, search.get());
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   CoverSearch found;
   Status none;
-  for (const auto& search : searches_) {
+  for (const auto& [kernels, search] : order) {
+    if (!found.covers.empty() && kernels > kTimesAsMany * found.covers[0].kernels.size()) break;
     const Result<CoverSearch> one = search->find();
     if (one) {
       add_cover(one->covers[0], one->candidates, found);

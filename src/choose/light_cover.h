@@ -7,7 +7,8 @@
 //   variants     those whose costs are known compete by them; of the others the backend's first is
 //                preferred, unless a later one saves a change of layout
 //   trust        what was never measured is tried once, in a worker: it must compile and compute
-//                right; what does not is passed over for smaller kernels, in the end for the host's
+//                right; what does not is passed over for smaller kernels (a large region for its
+//                halves first), in the end for the host's
 //
 // Trials are kept in the cost database, so they happen once. The program is checked as a whole
 // before it is used (cover_checks.h); where it is wrong, the kernels that are to blame
@@ -50,6 +51,8 @@ class LightSearch : private CostEstimator {
   // Its one cover, of the candidates that were looked at so far, all of whose kernels compile. It
   // predicts nothing unless all of its costs are known.
   Result<CoverSearch> find();
+  // Kernels of its first cover, if all turn out right.
+  size_t count_untried() const;
   // The cover of these kernels, if they still exist and compile.
   Result<CoverSearch> find_again(const PlanRow& plan);
   // Leaves a kernel (kernel_text) out of the covers found from now on.
@@ -57,6 +60,8 @@ class LightSearch : private CostEstimator {
 
  private:
   Status choose_boundaries();
+  void add_halves(const CandidatePartition& region);
+  bool is_valid(const CandidatePartition& kernel) const;
   Status adopt_boundaries(const PlanRow& plan);
   int rank_of(const PartitionSpec& spec) const;
   // The text of the variant that a candidate's kernel must have; "": any.
@@ -94,6 +99,7 @@ class LightSearch : private CostEstimator {
   Progress* const progress_;
   const PartitionSpecPtr leader_;
   std::map<std::string, std::string> required_;  // variants, by candidate: find_again
+  std::vector<CandidatePartition> halves_;       // of regions that failed
   std::vector<CostedCandidate> seen_;
   std::map<std::string, size_t> position_;             // in it
   std::map<const FunctionNode*, size_t> position_of_;  // likewise
@@ -107,7 +113,8 @@ class LightCovers {
  public:
   LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders);
 
-  // Those of the searches that find one; the first one's error if none does.
+  // Those of the searches that find one; the first one's error if none does. A search whose cover
+  // has very many kernels is left out where another one's has few.
   Result<CoverSearch> find();
   Result<CoverSearch> find_again(const PlanRow& plan);  // as LightSearch
   void refuse(const std::string& kernel, const std::string& reason);

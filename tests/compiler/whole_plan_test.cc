@@ -7,9 +7,10 @@
 
 #include "backend/reference/kernels/interpreted_kernel.h"
 #include "backend/targets/backends.h"
-#include "choose/cover_search.h"
+#include "choose/light_cover.h"
 #include "ir/op.h"
 #include "ir/text_parser.h"
+#include "ir/text_printer.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
 #include "partition/rules/union_rule.h"
@@ -183,6 +184,65 @@ TEST(WholePlans, OfModelsBoundByMemoryCountBytes) {
   std::vector<size_t> sizes = plans.sizes("mostly regions (whole)");
   std::sort(sizes.begin(), sizes.end());
   EXPECT_EQ(sizes, (std::vector<size_t>{1, 1, 3}));
+}
+
+// What is known of a kernel without asking anybody.
+void know(CostStore& store, const DataflowGraph& graph, const CandidatePartition& kernel,
+          bool is_right) {
+  const Function function = inline_calls(kernel.sub_graph.extract(graph)).value();
+  TargetCosts costs;
+  costs.target = kernel.spec->target.to_string();
+  costs.variants.push_back({Variant::plain("region", function), Unknown{}});
+  if (is_right) {
+    costs.variants[0].tried = true;
+  } else {
+    costs.variants[0].cost = Invalid{"wrong result"};
+  }
+  store.put("trial", {canonical_text(function), kernel.spec->target}, costs);
+}
+
+// Before it is taken apart into single operators.
+TEST(WholePlans, ARegionThatFailsIsHalved) {
+  register_test_backends();
+  constexpr size_t kCalls = 100;
+  std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32]) {\n";
+  for (size_t i = 0; i < kCalls; ++i)
+    text += fmt::format("  %{} = tanh({});\n", i, i == 0 ? "%x" : fmt::format("%{}", i - 1));
+  const Result<Module> module = parse_module(text + "  abs(%99)\n}\n");
+  ASSERT_TRUE(module.ok()) << module.status().to_string();
+  Candidates candidates;
+  candidates.graph = std::make_shared<DataflowGraph>(module->main());
+  candidates.specs = select_targets({"regions"}, {}).value();
+  candidates.found =
+      gather_candidates(*candidates.graph, candidates.specs, candidates.constraints).value();
+  const std::unique_ptr<CostDatabase> database = CostDatabase::in_memory();
+  MeasuredCosts costs(*database, {});
+  const auto whole = std::max_element(
+      candidates.found.begin(), candidates.found.end(), [](const auto& a, const auto& b) {
+        return a.sub_graph.inside().size() < b.sub_graph.inside().size();
+      });
+  ASSERT_EQ(whole->sub_graph.inside().size(), kCalls + 1);
+  know(costs.store(), *candidates.graph, *whole, false);
+  std::vector<size_t> nodes = whole->sub_graph.inside().elements();
+  for (const size_t begin : {size_t{0}, size_t{51}}) {
+    IndexSet half;
+    for (size_t i = begin; i < std::min(begin + 51, nodes.size()); ++i) half.insert(nodes[i]);
+    CandidatePartition kernel = *whole;
+    kernel.sub_graph = SubGraph::of(*candidates.graph, half);
+    know(costs.store(), *candidates.graph, kernel, true);
+  }
+  const CompileOptions compile;
+  const KernelCompiler compiler = [](const Function& function, const CandidatePartition&,
+                                     const Variant&) -> Result<std::shared_ptr<Kernel>> {
+    return std::shared_ptr<Kernel>(TRY(make_interpreted_kernel(function)));
+  };
+  LightSearch light({candidates, costs, {}, compile, compiler}, nullptr);
+  const Result<CoverSearch> found = light.find();
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  std::vector<size_t> sizes;
+  for (const Cover::Kernel& kernel : found->covers[0].kernels)
+    sizes.push_back(found->candidates[kernel.candidate].partition.sub_graph.inside().size());
+  EXPECT_EQ(sizes, (std::vector<size_t>{51, 50}));
 }
 
 }  // namespace
