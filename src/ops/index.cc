@@ -9,21 +9,58 @@
 
 namespace collage {
 
-Result<Ints> read_indices(const Tensor& indices, int64_t extent) {
-  Ints result(static_cast<size_t>(indices.size()));
-  Status status = dispatch_integer(indices.dtype(), [&]<typename T>(Tag<T>) -> Status {
-    for (size_t i = 0; i < result.size(); ++i) {
-      const T raw = indices.data<T>()[i];
-      auto index = static_cast<int64_t>(raw);
-      if (index < 0 && std::is_signed_v<T>) index += extent;
-      if (index < 0 || index >= extent)
-        return bad_model("index {} is out of range for extent {}", raw, extent);
-      result[i] = index;
+Result<Tensor> read_indices(const Tensor& indices, int64_t extent) {
+  const int64_t n = indices.size();
+  return dispatch_integer(indices.dtype(), [&]<typename T>(Tag<T>) -> Result<Tensor> {
+    const T* from = indices.data<T>();
+    uint64_t outside = 0, negative = 0;  // by signs, which needs no look at each
+    const auto reach = static_cast<uint64_t>(extent);
+#pragma omp parallel for simd schedule(static) reduction(| : outside, negative) if (n > 65536)
+    for (int64_t i = 0; i < n; ++i) {
+      const auto index = static_cast<uint64_t>(static_cast<int64_t>(from[i]));
+      outside |= (index + reach) | (reach - 1 - index);
+      negative |= index;
     }
-    return {};
+    const bool counts_back = static_cast<int64_t>(negative) < 0;
+    if (static_cast<int64_t>(outside) < 0 || (counts_back && !std::is_signed_v<T>))
+      for (int64_t i = 0; i < n; ++i) {
+        const auto index = static_cast<int64_t>(from[i]);
+        if (index >= extent || index < (std::is_signed_v<T> ? -extent : 0))
+          return bad_model("index {} is out of range for extent {}", from[i], extent);
+      }
+    if (std::is_same_v<T, int64_t> && !counts_back) return indices;
+    Tensor result = TRY(Tensor::allocate(DType::kInt64, indices.shape()));
+    auto* to = result.data<int64_t>();
+#pragma omp parallel for simd schedule(static) if (n > 65536)
+    for (int64_t i = 0; i < n; ++i) {
+      const auto index = static_cast<int64_t>(from[i]);
+      to[i] = index + (index < 0 ? extent : 0);
+    }
+    return result;
   });
-  if (!status.ok()) return status;
-  return result;
+}
+
+IndexedLines::IndexedLines(const Shape& array, const Shape& indices, size_t axis)
+    : length(indices[axis]),
+      step(dense_strides(indices)[axis]),
+      stride(dense_strides(array)[axis]) {
+  Shape others = indices;
+  others[axis] = 1;
+  const Ints from = dense_strides(indices), at = dense_strides(array);
+  Shape position(indices.size(), 0);
+  int64_t entry = 0, element = 0;
+  for (int64_t lines = num_elements(others); lines > 0; --lines) {
+    of.push_back(entry);
+    to.push_back(element);
+    for (size_t d = others.size(); d-- > 0;) {
+      entry += from[d];
+      element += at[d];
+      if (++position[d] < others[d]) break;
+      entry -= others[d] * from[d];
+      element -= others[d] * at[d];
+      position[d] = 0;
+    }
+  }
 }
 
 namespace {
@@ -42,17 +79,17 @@ Status run_take(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Te
   const Tensor& data = inputs[0];
   const int64_t axis = normal_axis(attrs.integer("axis"), data.rank());
   const int64_t extent = data.shape()[static_cast<size_t>(axis)];
-  const Ints indices = TRY(read_indices(inputs[1], extent));
+  const Tensor indices = TRY(read_indices(inputs[1], extent));
   if (outputs[0].size() == 0) return {};
   const int64_t outer = extent_product(data.shape(), 0, axis);
   const size_t row = static_cast<size_t>(extent_product(data.shape(), axis + 1, data.rank())) *
                      dtype_size(data.dtype());
   const auto* from = static_cast<const char*>(data.raw());
   auto* to = static_cast<char*>(outputs[0].raw());
-  const auto count = static_cast<int64_t>(indices.size());
+  const int64_t count = indices.size();
 #pragma omp parallel for schedule(static) if (outputs[0].size() > 8192)
   for (int64_t i = 0; i < outer * count; ++i) {
-    const int64_t source = i / count * extent + indices[static_cast<size_t>(i % count)];
+    const int64_t source = i / count * extent + indices.data<int64_t>()[i % count];
     std::copy_n(from + static_cast<size_t>(source) * row, row, to + static_cast<size_t>(i) * row);
   }
   return {};
@@ -74,17 +111,16 @@ Result<Type> infer_gather(Types args, const Attrs& attrs) {
 Status run_gather(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
   const Tensor& data = inputs[0];
   const auto axis = static_cast<size_t>(normal_axis(attrs.integer("axis"), data.rank()));
-  const Ints indices = TRY(read_indices(inputs[1], data.shape()[axis]));
-  Ints strides = dense_strides(data.shape());
-  const int64_t step = strides[axis];
-  strides[axis] = 0;
-  const Shape& shape = outputs[0].shape();
+  const Tensor indices = TRY(read_indices(inputs[1], data.shape()[axis]));
+  if (outputs[0].size() == 0) return {};
+  const IndexedLines lines(data.shape(), indices.shape(), axis);
   dispatch_size(dtype_size(data.dtype()), [&]<typename T>(Tag<T>) {
-    const int64_t n = outputs[0].size();
-#pragma omp parallel for schedule(static) if (n > 8192)
-    for (int64_t i = 0; i < n; ++i)
-      outputs[0].data<T>()[i] = data.data<T>()[strided_offset(i, shape, strides) +
-                                               indices[static_cast<size_t>(i)] * step];
+    const T* from = data.data<T>();
+    T* to = outputs[0].data<T>();
+    constexpr int64_t kParts = 16;
+    lines.for_each(
+        indices.data<int64_t>(), [=](int64_t entry, int64_t element) { to[entry] = from[element]; },
+        kParts);
   });
   return {};
 }

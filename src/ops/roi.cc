@@ -159,20 +159,20 @@ void pool_region(const T* image, const Region& region, T* to) {
 Status run_roi_align(std::span<const Tensor> inputs, const Attrs& attrs,
                      std::span<Tensor> outputs) {
   const Tensor &data = inputs[0], &rois = inputs[1];
-  const Ints batches = TRY(read_indices(inputs[2], data.shape()[0]));
+  const Tensor batches = TRY(read_indices(inputs[2], data.shape()[0]));
   if (outputs[0].size() == 0) return {};
   const Ints& size = attrs.ints("pooled_size");
   const bool largest = attrs.string("mode") == "max";
   const int64_t channels = data.shape()[1], height = data.shape()[2], width = data.shape()[3];
   return dispatch_float(data.dtype(), [&]<typename T>(Tag<T>) -> Status {
-    for (size_t region = 0; region < batches.size(); ++region) {
+    for (int64_t region = 0; region < batches.size(); ++region) {
       const T* corners = rois.data<T>() + 4 * region;
       auto corner = [&](size_t i) { return static_cast<double>(corners[i]); };
       const Region pooled{TRY(axis_of(corner(1), corner(3), attrs, size[0], height)),
                           TRY(axis_of(corner(0), corner(2), attrs, size[1], width)), width, size,
                           largest};
-      const T* image = data.data<T>() + batches[region] * channels * height * width;
-      T* to = outputs[0].data<T>() + static_cast<int64_t>(region) * channels * size[0] * size[1];
+      const T* image = data.data<T>() + batches.data<int64_t>()[region] * channels * height * width;
+      T* to = outputs[0].data<T>() + region * channels * size[0] * size[1];
 #pragma omp parallel for schedule(static)
       for (int64_t channel = 0; channel < channels; ++channel)
         pool_region(image + channel * height * width, pooled, to + channel * size[0] * size[1]);

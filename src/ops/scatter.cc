@@ -23,31 +23,44 @@ Combine combine_of(const std::string& name) {
   return Combine::kUpdate;
 }
 
-template <typename T>
-T combine(Combine how, T old, T update) {
-  switch (how) {
-    case Combine::kAdd:
-      if constexpr (std::is_integral_v<T>)
-        return wrap_add(old, update);
-      else
-        return old + update;
-    case Combine::kMultiply:
-      if constexpr (std::is_integral_v<T>)
-        return wrap_multiply(old, update);
-      else
-        return old * update;
-    case Combine::kMin:
-      return update < old || update != update ? update : old;
-    case Combine::kMax:
-      return update > old || update != update ? update : old;
-    case Combine::kUpdate:
-      break;
-  }
+template <Combine how, typename T>
+T combine(T old, T update) {
+  if constexpr (how == Combine::kAdd && std::is_integral_v<T>) return wrap_add(old, update);
+  if constexpr (how == Combine::kAdd) return old + update;
+  if constexpr (how == Combine::kMultiply && std::is_integral_v<T>)
+    return wrap_multiply(old, update);
+  if constexpr (how == Combine::kMultiply) return old * update;
+  if constexpr (how == Combine::kMin) return update < old || update != update ? update : old;
+  if constexpr (how == Combine::kMax) return update > old || update != update ? update : old;
   return update;
 }
 
+// Calls f(a function that combines an old value and an update), compiled for each.
+template <typename T, typename F>
+void with_combine(Combine how, const F& f) {
+  switch (how) {
+    case Combine::kUpdate:
+      return f([](T a, T b) { return combine<Combine::kUpdate>(a, b); });
+    case Combine::kAdd:
+      return f([](T a, T b) { return combine<Combine::kAdd>(a, b); });
+    case Combine::kMultiply:
+      return f([](T a, T b) { return combine<Combine::kMultiply>(a, b); });
+    case Combine::kMin:
+      return f([](T a, T b) { return combine<Combine::kMin>(a, b); });
+    case Combine::kMax:
+      return f([](T a, T b) { return combine<Combine::kMax>(a, b); });
+  }
+}
+
 void copy_data(const Tensor& from, Tensor& to) {
-  if (from.bytes() > 0) std::memcpy(to.raw(), from.raw(), from.bytes());
+  constexpr size_t kPart = 1 << 18;
+  const auto parts = static_cast<int64_t>((from.bytes() + kPart - 1) / kPart);
+#pragma omp parallel for schedule(static) if (parts > 1)
+  for (int64_t part = 0; part < parts; ++part) {
+    const size_t at = static_cast<size_t>(part) * kPart;
+    std::memcpy(static_cast<char*>(to.raw()) + at, static_cast<const char*>(from.raw()) + at,
+                std::min(kPart, from.bytes() - at));
+  }
 }
 
 Status check_reduction(const TensorType& data, const std::string& reduction) {
@@ -77,18 +90,18 @@ Status run_scatter_elements(std::span<const Tensor> inputs, const Attrs& attrs,
                             std::span<Tensor> outputs) {
   const Tensor &data = inputs[0], &updates = inputs[2];
   const auto axis = static_cast<size_t>(normal_axis(attrs.integer("axis"), data.rank()));
-  const Ints indices = TRY(read_indices(inputs[1], data.shape()[axis]));
+  const Tensor indices = TRY(read_indices(inputs[1], data.shape()[axis]));
   copy_data(data, outputs[0]);
-  Ints strides = dense_strides(data.shape());
-  const int64_t step = strides[axis];
-  strides[axis] = 0;
-  const Combine how = combine_of(attrs.string("reduction"));
+  if (updates.size() == 0) return {};
+  const IndexedLines lines(data.shape(), updates.shape(), axis);
   dispatch_any(data.dtype(), [&]<typename T>(Tag<T>) {
-    for (int64_t i = 0; i < updates.size(); ++i) {
-      T& to = outputs[0].data<T>()[strided_offset(i, updates.shape(), strides) +
-                                   indices[static_cast<size_t>(i)] * step];
-      to = combine(how, to, updates.data<T>()[i]);
-    }
+    const T* from = updates.data<T>();
+    T* to = outputs[0].data<T>();
+    with_combine<T>(combine_of(attrs.string("reduction")), [&](const auto& combined) {
+      lines.for_each(indices.data<int64_t>(), [=](int64_t entry, int64_t element) {
+        to[element] = combined(to[element], from[entry]);
+      });
+    });
   });
   return {};
 }
@@ -115,14 +128,20 @@ Status run_scatter_nd(std::span<const Tensor> inputs, const Attrs& attrs,
   const Tensor& data = inputs[0];
   const IndexTuples tuples = TRY(read_index_tuples(inputs[1], data.shape(), 0));
   copy_data(data, outputs[0]);
-  const Combine how = combine_of(attrs.string("mode"));
+  const auto count = static_cast<int64_t>(tuples.offsets.size());
+  constexpr int64_t kBeside = 64;  // of a slice, side by side for all tuples
   dispatch_any(data.dtype(), [&]<typename T>(Tag<T>) {
     const T* from = inputs[2].data<T>();
-    for (int64_t offset : tuples.offsets)
-      for (int64_t i = 0; i < tuples.slice; ++i) {
-        T& to = outputs[0].data<T>()[offset + i];
-        to = combine(how, to, *from++);
-      }
+    T* to = outputs[0].data<T>();
+    with_combine<T>(combine_of(attrs.string("mode")), [&](const auto& combined) {
+#pragma omp parallel for schedule(static) if (count * tuples.slice > 8192)
+      for (int64_t first = 0; first < tuples.slice; first += kBeside)
+        for (int64_t tuple = 0; tuple < count; ++tuple)
+          for (int64_t i = first; i < std::min(tuples.slice, first + kBeside); ++i) {
+            T& at = to[tuples.offsets[static_cast<size_t>(tuple)] + i];
+            at = combined(at, from[tuple * tuples.slice + i]);
+          }
+    });
   });
   return {};
 }

@@ -43,6 +43,32 @@ TEST(IndexTest, GatherElements) {
               ElementsAre(3, 4, 8));
 }
 
+// Lines along each axis, many of them and long ones, shorter than the data's elsewhere.
+TEST(IndexTest, GatherAndScatterAlongEveryAxis) {
+  const Shape data{7, 60, 50}, entries{5, 60, 40};
+  for (int64_t axis = 0; axis < 3; ++axis) {
+    Tensor x = random(data, 1), updates = random(entries, 2);
+    Tensor indices = Tensor::empty(DType::kInt64, entries);
+    const int64_t extent = data[static_cast<size_t>(axis)];
+    for (int64_t i = 0; i < indices.size(); ++i)
+      indices.data<int64_t>()[i] = i * 131 % (2 * extent) - extent;
+    Tensor sums = x.clone();
+    const Attrs attrs{{"axis", axis}};
+    const Tensor gathered = run("gather", {x, indices}, attrs);
+    for (int64_t i = 0; i < indices.size(); ++i) {
+      int64_t at[] = {i / 2400, i / 40 % 60, i % 40};
+      const int64_t index = indices.data<int64_t>()[i];
+      at[axis] = index < 0 ? index + extent : index;
+      const int64_t element = (at[0] * 60 + at[1]) * 50 + at[2];
+      ASSERT_EQ(gathered.data<float>()[i], x.data<float>()[element]);
+      sums.data<float>()[element] += updates.data<float>()[i];
+    }
+    const Tensor scattered = run("scatter_elements", {x, indices, updates},
+                                 {{"axis", axis}, {"reduction", std::string("add")}});
+    EXPECT_EQ(floats_of(scattered), floats_of(sums));
+  }
+}
+
 TEST(IndexTest, GatherNd) {
   Tensor x = floats({2, 2, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_THAT(run("gather_nd", {x, ints({2, 3}, {0, 1, 0, 1, 1, 1})}).values<float>(),

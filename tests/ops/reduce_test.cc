@@ -1,5 +1,7 @@
 // Reductions against sums over all indices; arguments of extremes, scans and top-k by hand.
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "op_test.h"
 
@@ -114,6 +116,55 @@ TEST(ScanTest, TopkKeepsTheOrderOfEqualElements) {
       run_all("topk", {floats({2, 2}, {1, 4, 3, 2})}, {{"k", int64_t{1}}, {"axis", int64_t{0}}});
   EXPECT_THAT(columns[0].values<float>(), ElementsAre(3, 4));
   EXPECT_THAT(columns[1].values<int64_t>(), ElementsAre(1, 0));
+}
+
+// Of rows that threads share: against the whole row sorted, with equal elements and NaN.
+TEST(ScanTest, TopkOfLongRows) {
+  for (const auto& [extent, k] : {std::pair{200003, 1000}, {70000, 1}, {40000, 40000}}) {
+    Tensor x = random({2, extent}, 7, {-50, 50});
+    for (int64_t i = 0; i < x.size(); ++i)
+      x.data<float>()[i] = i % 9973 == 5 ? std::nanf("") : std::round(x.data<float>()[i] * 20);
+    for (const bool largest : {true, false}) {
+      const auto found = run_all("topk", {x}, {{"k", int64_t{k}}, {"largest", largest}});
+      for (int64_t row = 0; row < 2; ++row) {
+        const float* values = x.data<float>() + row * extent;
+        std::vector<int64_t> order(static_cast<size_t>(extent));
+        std::iota(order.begin(), order.end(), int64_t{0});
+        const auto key = [&](int64_t i) { return std::isnan(values[i]) ? HUGE_VAL : values[i]; };
+        std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+          return largest ? key(i) > key(j) : key(i) < key(j);
+        });
+        order.resize(static_cast<size_t>(k));
+        const int64_t* positions = found[1].data<int64_t>() + row * k;
+        EXPECT_EQ(std::vector<int64_t>(positions, positions + k), order);
+      }
+    }
+  }
+}
+
+TEST(ScanTest, CumsumOfLongRows) {
+  Tensor x = Tensor::empty(DType::kInt64, {3, 300001});
+  for (int64_t i = 0; i < x.size(); ++i) x.data<int64_t>()[i] = i * 7919 % 1000 - 400;
+  for (const bool reverse : {false, true})
+    for (const bool exclusive : {false, true})
+      for (const Shape& shape : {x.shape(), Shape{300001, 3}, Shape{27, 100, 3, 1}}) {
+        const int64_t stride = shape.back() == 1 || shape[0] != 3 ? 3 : 1,
+                      count = shape[0] == 27 ? 100 : 300001;
+        const Tensor part = Tensor::borrow(DType::kInt64, shape, x.raw());
+        const int64_t axis = shape[0] == 27 ? 1 : shape[0] == 3 ? 1 : 0;
+        const Tensor y =
+            run("cumsum", {part}, {{"axis", axis}, {"exclusive", exclusive}, {"reverse", reverse}});
+        for (int64_t row = 0; row < y.size() / count; ++row) {
+          const int64_t base = row / stride * stride * count + row % stride;
+          int64_t sum = 0;
+          for (int64_t i = 0; i < count; ++i) {
+            const int64_t at = base + (reverse ? count - 1 - i : i) * stride;
+            const int64_t after = sum + part.data<int64_t>()[at];
+            ASSERT_EQ(y.data<int64_t>()[at], exclusive ? sum : after) << row << " " << i;
+            sum = after;
+          }
+        }
+      }
 }
 
 TEST(ScanTest, Trilu) {
