@@ -270,7 +270,14 @@ HExpr wrapping_operation(const tp::TermNode& term, const std::vector<HExpr>& arg
   if (!type.is_int() || type.bits() < 32 || args.size() > 2 ||
       !std::any_of(term.args.begin(), term.args.end(), may_overflow))
     return {};
-  const HExpr a = Halide::cast(wraps, args[0]), b = Halide::cast(wraps, args.back());
+  // A real number Halide would convert to an unsigned one at once, which negative ones have none
+  // of; it does not where the sign's bit is changed between, and back.
+  const auto unsigned_bits = [&](const HExpr& value) {
+    const auto* cast = value.as<Halide::Internal::Cast>();
+    if (cast == nullptr || !cast->value.type().is_float()) return Halide::cast(wraps, value);
+    return Halide::cast(wraps, value ^ type.min()) + Halide::cast(wraps, type.min());
+  };
+  const HExpr a = unsigned_bits(args[0]), b = unsigned_bits(args.back());
   switch (term.op) {
     case tp::TermOp::kAdd:
       return Halide::cast(type, a + b);
