@@ -82,8 +82,8 @@ TEST(DotProducts, OfRowsWithAZeroPoint) {
   const B: int8[16, 8, 3];
   stage S_rows[at_i:8, k:8] = uint8(select(at_i >= 1 && at_i <= 6, int32(A[max(min(at_i + -1, 5), 0), k]), 117));
   stage S_columns[panel:2, x:3, k:2, lane:8, term:4] = B[panel * 8 + lane, k * 4 + term, x];
-  stage S_start[j:16] = sum(x:3, k:8) int32(B[j, k, x]) * -117;
-  stage S[i:6, j:16] = S_start[j];
+  stage S_start[j:16] = sum(x:3, k:8) int32(B[j, k, x]);
+  stage S[i:6, j:16] = S_start[j] * -117;
   update S[i, j] = sum(x:3, k:2, term:4) int32(S_rows[i + x, k * 4 + term]) * int32(S_columns[j / 8, x, k, j % 8, term]);
   result Y[i:6, j:16] = S[i, j] * 2;
 }
@@ -100,6 +100,42 @@ TEST(DotProducts, OfRowsWithAZeroPoint) {
     const std::vector<Tensor> got = tp::evaluate(plan.program, std::vector<Tensor>{a}).value();
     for (int64_t i = 0; i < expected[0].size(); ++i)
       ASSERT_EQ(got[0].data<int32_t>()[i], expected[0].data<int32_t>()[i]) << intrinsic << i;
+  }
+}
+
+/// A zero point that is computed, as by dynamic quantisation, is any number.
+TEST(DotProducts, OfRowsWithAComputedZeroPoint) {
+  const std::string text = R"(program {
+  param A: uint8[6, 8];
+  const B: int8[16, 8];
+  param z: int32[];
+  stage S[i:6, j:16] = sum(k:8) (int32(A[i, k]) - z[]) * int32(B[j, k]);
+  result Y[i:6, j:16] = S[i, j] * 2;
+})";
+  EXPECT_EQ(rewritten(text, "dot_uint8x4"), R"(program {
+  param A: uint8[6, 8];
+  const B: int8[16, 8];
+  param z: int32[];
+  stage S_columns[panel:2, k:2, lane:8, term:4] = B[panel * 8 + lane, k * 4 + term];
+  stage S_start[j:16] = sum(k:8) int32(B[j, k]);
+  stage S[i:6, j:16] = S_start[j] * -z[];
+  update S[i, j] = sum(k:2, term:4) int32(A[i, k * 4 + term]) * int32(S_columns[j / 8, k, j % 8, term]);
+  result Y[i:6, j:16] = S[i, j] * 2;
+}
+)");
+  tp::Program program = tp::parse_program(text).value();
+  Tensor a = Tensor::empty(DType::kUInt8, {6, 8}), b = Tensor::empty(DType::kInt8, {16, 8});
+  for (int64_t i = 0; i < a.size(); ++i) a.data<uint8_t>()[i] = static_cast<uint8_t>(i * 89);
+  for (int64_t i = 0; i < b.size(); ++i) b.data<int8_t>()[i] = static_cast<int8_t>(i * 37);
+  program.buffers[1].value = b;
+  StagePlan plan = plan_stages(program);
+  ASSERT_TRUE(use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic("dot_uint8x4"), 8, 8));
+  for (const int32_t zero : {0, 117, 255, -1000000}) {
+    const std::vector<Tensor> inputs{a, Tensor::from<int32_t>({}, {zero})};
+    const Tensor got = tp::evaluate(plan.program, inputs).value()[0],
+                 expected = tp::evaluate(program, inputs).value()[0];
+    for (int64_t i = 0; i < expected.size(); ++i)
+      ASSERT_EQ(got.data<int32_t>()[i], expected.data<int32_t>()[i]) << zero << " " << i;
   }
 }
 

@@ -17,6 +17,7 @@
 #include "backend/native/stages/stage_schedule.h"
 #include "check.h"
 #include "ops/interpreter.h"
+#include "ops/random_inputs.h"
 
 namespace collage::native {
 namespace {
@@ -130,6 +131,19 @@ TEST(Quantised, ParametersThatAreComputed) {
   check_with_inputs(function({x, scale, zero}, q),
                     {data, Tensor::from<float>({}, {0.013f}), Tensor::from<int32_t>({}, {117})},
                     {.tolerance = 0});
+}
+
+// As dynamic quantisation makes them: the rows' zero point is no constant.
+TEST(Quantised, ProductsWithAComputedZeroPoint) {
+  const Expr x = var("x", {12, 64}, DType::kUInt8), zero = var("z", {}, DType::kInt32);
+  Tensor weight = collage::random_tensor(TensorType{{64, 48}, DType::kInt8}, 5, {-128, 127});
+  const Function product =
+      function({x, zero}, call("qnn.matmul", {x, make_constant(weight), make_scalar(1.0f), zero,
+                                              make_scalar(1.0f), make_scalar(int32_t{0})}));
+  check_with_inputs(product,
+                    {collage::random_tensor(TensorType{{12, 64}, DType::kUInt8}, 6, {0, 255}),
+                     Tensor::from<int32_t>({}, {117})},
+                    {.tolerance = 0, .least_variants = 3});
 }
 
 TEST(Quantised, StatisticsBetweenBytes) {

@@ -89,7 +89,7 @@ const std::string* equal_array(const tp::Program& program, const Stage& copy) {
   return &load->name;
 }
 
-/// What sums of shifted rows begin with: as much less as the shift makes them larger.
+/// What the columns add up to: as often as rows are shifted by one, their sums are larger by that.
 Stage start_of(const Stage& sum, const Factors& factors) {
   Stage start;
   start.name = sum.name + "_start";
@@ -103,7 +103,7 @@ Stage start_of(const Stage& sum, const Factors& factors) {
   update.over = factors.others;
   update.over.push_back(factors.terms);
   update.combine = tp::Combine::kSum;
-  update.value = factors.column * tp::integer_constant(-factors.shift, sum.dtype);
+  update.value = factors.column;
   start.updates.push_back(std::move(update));
   return start;
 }
@@ -226,9 +226,10 @@ bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrin
     if (!pairs) return use_intrinsic(plan, tiled, *tp::find_intrinsic(kOneGroup), width, lanes);
     std::tie(value, steps.extent) = *pairs;
   }
-  if (factors->shift != 0) {
+  if (factors->shift.defined()) {
     before.push_back(start_of(sum, *factors));
-    sum.value = tp::load(before.back().name, sum.dtype, before.back().updates[0].at);
+    sum.value =
+        tp::load(before.back().name, sum.dtype, before.back().updates[0].at) * -factors->shift;
   }
   tp::Update& update = sum.updates[0];
   update.over = factors->others;

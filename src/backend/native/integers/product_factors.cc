@@ -92,6 +92,15 @@ Term shifted(const Term& term, int64_t by) {
   return term + tp::integer_constant(by, term.dtype());
 }
 
+/// What is taken from the term and depends on no axis; undefined: nothing.
+Term taken_from(const Term& term, const std::vector<tp::Axis>& axes) {
+  if (term->op != tp::TermOp::kSubtract || tp::known_integer(term->args[1]) ||
+      std::any_of(axes.begin(), axes.end(),
+                  [&](const tp::Axis& axis) { return tp::depends_on(term->args[1], axis.name); }))
+    return {};
+  return term->args[1];
+}
+
 bool is_constant(const tp::Program& program, const Term& term) {
   const std::vector<Term> loads = tp::distinct_loads(term);
   return std::all_of(loads.begin(), loads.end(), [&](const Term& load) {
@@ -155,7 +164,9 @@ std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
     const auto factor = [&](size_t i) {
       return tp::simplify(tp::substitute(update.value->args[i], ones), axes);
     };
-    const Term by_row = factor(first), by_column = factor(1 - first);
+    Term by_row = factor(first);
+    const Term by_column = factor(1 - first), taken = taken_from(by_row, axes);
+    if (taken.defined()) by_row = by_row->args[0];
     if (tp::depends_on(by_row, column) || tp::depends_on(by_column, row) ||
         !fits_lanes(ranges, by_column, intrinsic))
       continue;
@@ -165,14 +176,18 @@ std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
     const bool one_matrix =
         std::none_of(sum.axes.begin(), sum.axes.end() - 1,
                      [&](const tp::Axis& axis) { return tp::depends_on(by_column, axis.name); });
-    if (!shift || ((pairs || *shift != 0) && !is_constant(plan.program, by_column)) ||
-        (pairs && !one_matrix))
-      continue;
+    if (!shift || (pairs && !one_matrix)) continue;
+    Term total = taken;
+    if (*shift != 0) {
+      const Term number = tp::integer_constant(*shift, sum.dtype);
+      total = taken.defined() ? taken + number : number;
+    }
+    if ((pairs || total.defined()) && !is_constant(plan.program, by_column)) continue;
     for (const tp::Axis& terms : axes_for_terms(over, intrinsic.terms())) {
       if (pairs && terms.extent <= intrinsic.terms()) continue;
       Factors found{shifted(by_row, *shift),
                     by_column,
-                    *shift,
+                    total,
                     terms,
                     round_up(terms.extent, intrinsic.terms()),
                     {},

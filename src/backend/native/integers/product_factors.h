@@ -20,7 +20,9 @@ struct Window {
 /// What a sum multiplies. It is over `terms`, which instructions add up, and others.
 struct Factors {
   tensor_program::Term row, column;
-  int64_t shift = 0;  ///< of the rows' factor, which is stored with it
+  /// Of the rows' factor, which is stored with it: a constant, or what else no axis changes, as a
+  /// zero point that is computed. Undefined: none.
+  tensor_program::Term shift;
   tensor_program::Axis terms;
   int64_t padded = 0;  ///< terms with those of zero that fill the last instruction
   std::vector<tensor_program::Axis> others;
