@@ -32,6 +32,7 @@ void register_index_ops();
 void register_join_ops();
 void register_matmul_ops();
 void register_norm_ops();
+void register_packed_product_ops();
 void register_pad_ops();
 void register_pool_ops();
 void register_quantised_ops();

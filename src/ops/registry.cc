@@ -41,6 +41,7 @@ void register_all_ops() {
     register_join_ops();
     register_matmul_ops();
     register_norm_ops();
+    register_packed_product_ops();
     register_pad_ops();
     register_pool_ops();
     register_quantised_ops();  // after the products of real numbers

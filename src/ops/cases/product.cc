@@ -30,6 +30,20 @@ void add_product_cases(Cases& cases) {
   matmul(f32({3, 6, 8}), f32({3, 5, 8}), false, true, "nn.batch_matmul");
   matmul(f32({2, 8, 3}), f32({1, 8, 5}), true, false, "nn.batch_matmul");
 
+  // Weights of a few bits.
+  for (const auto& [shape, columns, bits, block, zeros] :
+       {std::tuple(Shape{1, 64}, 48, 4, 32, false), std::tuple(Shape{3, 32}, 20, 4, 16, true),
+        std::tuple(Shape{2, 2, 32}, 17, 8, 16, true), std::tuple(Shape{48}, 32, 2, 16, false)}) {
+    const int64_t terms = shape.back(), n = columns;
+    OpArg codes = arg(DType::kUInt8, {terms * bits / 8, n}, {0, 255});
+    codes.is_constant = true;
+    const Shape each{terms / block, n};
+    cases.push_back(
+        {"nn.packed_dense",
+         {f32(shape), codes, weight(each, {0.01, 0.1}), weight(zeros ? each : Shape{}, {1, 8})},
+         {{"bits", int64_t{bits}}, {"block_size", int64_t{block}}}});
+  }
+
   auto bias = [&](Shape data, int64_t axis, int64_t extent) {
     cases.push_back({"nn.bias_add", {f32(std::move(data)), weight({extent})}, {{"axis", axis}}});
   };

@@ -123,6 +123,45 @@ Term product(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return finished(e, call, stage, at, at.logical.back());
 }
 
+/// A term of the sum is what one byte of codes multiplies.
+Term packed_dense(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const int bits = to_int(call.attrs.integer("bits")), each = 8 / bits;
+  const int block = to_int(call.attrs.integer("block_size"));
+  const int64_t terms = arg_shape(call).back();
+  const auto value = [&](size_t i, std::vector<Term> c) {
+    return e.value(call.args[i], Coords{std::move(c), {}, {}});
+  };
+  using Points = std::vector<Term>;
+  const std::string stage =
+      e.sum_stage(call, 0, call.tensor_type().shape, {terms / block, block / each},
+                  [&](const Points& o, const Points& r) {
+                    const Term column = o.back(), byte = r[0] * (block / each) + r[1];
+                    const Term packed = cast(DType::kInt32, value(1, {byte, column}));
+                    Term sum, inputs;
+                    for (int i = 0; i < each; ++i) {
+                      Points k(o.begin(), o.end() - 1);
+                      k.push_back(byte * each + i);
+                      const Term x = value(0, std::move(k));
+                      Term code = packed;
+                      if (i > 0) code = code / (1 << i * bits);
+                      if (i + 1 < each) code = code % (1 << bits);
+                      const Term product = x * cast(DType::kFloat32, code);
+                      sum = i == 0 ? product : sum + product;
+                      inputs = i == 0 ? x : inputs + x;
+                    }
+                    const bool one_zero = arg_shape(call, 3).empty();
+                    const Term zero = value(3, one_zero ? Points{} : Points{r[0], column});
+                    return (sum - inputs * zero) * value(2, {r[0], column});
+                  });
+  return load(stage, DType::kFloat32, at.logical);
+}
+Status check_packed_dense(const CallNode& call) {
+  for (const size_t i : {0, 2, 3})
+    if (call.args[i]->tensor_type().dtype != DType::kFloat32)
+      return unsupported("nn.packed_dense of {}", call.args[i]->type().to_string());
+  return {};
+}
+
 /// softmax(q · kᵀ * scale + mask) · v; the sum of the exponentials divides the result.
 Term attention(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape &keys = arg_shape(call, 1), &out = call.tensor_type().shape;
@@ -182,6 +221,7 @@ void add_product_rules(EmitTable& table) {
   for (const std::string name : {"qnn.conv1d", "qnn.conv2d", "qnn.conv3d"})
     table[name] = {[](const CallNode&) { return Status(); }, conv};
   for (const std::string name : {"qnn.dense", "qnn.matmul"}) table[name] = {check_product, product};
+  table["nn.packed_dense"] = {check_packed_dense, packed_dense};
   table["nn.attention"] = {check_float_args, attention};
 }
 

@@ -23,7 +23,7 @@ const std::set<std::string> kRefused = [] {
       "power repeat reshape reverse reverse_sequence right_shift rsqrt scatter_elements "
       "scatter_nd sign sin sinh split squeeze stack take tan tile topk trilu trunc "
       "where qnn.quantize random.normal random.run random.uniform reinterpret vision.roi_align "
-      "nn.rnn nn.gru nn.lstm image.grid_sample nn.deformable_conv");
+      "nn.rnn nn.gru nn.lstm image.grid_sample nn.deformable_conv nn.packed_dense");
   std::set<std::string> refused(std::istream_iterator<std::string>(names), {});
   return refused;
 }();

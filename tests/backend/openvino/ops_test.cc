@@ -18,7 +18,7 @@ namespace {
 const std::set<std::string> kRefused = {"left_shift",       "right_shift",    "random.normal",
                                         "random.run",       "random.uniform", "reinterpret",
                                         "vision.roi_align", "nn.softplus",    "mod",
-                                        "floor_mod",        "qnn.quantize"};
+                                        "floor_mod",        "qnn.quantize",   "nn.packed_dense"};
 
 class OpTest : public ::testing::TestWithParam<std::string> {};
 

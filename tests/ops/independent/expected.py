@@ -45,6 +45,14 @@ def matmul(name, a, x, y):
     return transposed(x, a["transpose_a"]) @ transposed(y, a["transpose_b"])
 
 
+@operator("nn.packed_dense")
+def packed_dense(a, x, codes, scales, zeros):
+    bits = a["bits"]
+    codes = np.stack([codes >> shift & (1 << bits) - 1 for shift in range(0, 8, bits)], axis=1).reshape(-1, codes.shape[1])
+    by_block = lambda values: np.repeat(values, a["block_size"], axis=0) if values.ndim else values
+    return x @ ((codes - by_block(zeros)) * by_block(scales))
+
+
 @operator("nn.bias_add")
 def bias_add(a, x, bias):
     return x + along(bias, a["axis"], x.ndim)

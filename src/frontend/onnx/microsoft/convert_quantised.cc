@@ -1,5 +1,6 @@
-// MatMulNBits: a product with weights of a few bits, which become a constant of single precision
-// while importing. Computation is in single precision, which every accuracy_level allows.
+// MatMulNBits: a product with weights of a few bits. Of a few rows, which wait for the weights,
+// they stay packed; else they become a constant of single precision while importing. Computation is
+// in single precision, which every accuracy_level allows.
 #include <algorithm>
 #include <vector>
 
@@ -70,14 +71,19 @@ Result<std::vector<float>> zero_points(NodeContext& node, const WeightBlocks& bl
   return values;
 }
 
-// (code - zero point) · scale
-Result<Tensor> dequantised_weights(NodeContext& node, const WeightBlocks& blocks) {
+Result<Tensor> packed_codes(NodeContext& node, const WeightBlocks& blocks) {
   const Tensor packed = TRY(node.constant(1, "B"));
   if (packed.dtype() != DType::kUInt8 ||
       packed.size() != blocks.outputs * blocks.count * blocks.bytes())
     return bad_model("B is {} of shape {}, not uint8 of shape {}", dtype_name(packed.dtype()),
                      shape_to_string(packed.shape()),
                      shape_to_string({blocks.outputs, blocks.count, blocks.bytes()}));
+  return packed;
+}
+
+// (code - zero point) · scale
+Result<Tensor> dequantised_weights(NodeContext& node, const WeightBlocks& blocks) {
+  const Tensor packed = TRY(packed_codes(node, blocks));
   const std::vector<float> scales =
       TRY(block_values(TRY(node.constant(2, "scales")), blocks, "scales"));
   const std::vector<float> zeros = TRY(zero_points(node, blocks));
@@ -96,13 +102,51 @@ Result<Tensor> dequantised_weights(NodeContext& node, const WeightBlocks& blocks
   return weights;
 }
 
+// As nn.packed_dense has them: bytes beside one another are of neighbouring outputs.
+Result<Expr> packed_product(NodeContext& node, const WeightBlocks& blocks) {
+  const Tensor packed = TRY(packed_codes(node, blocks));
+  const int64_t bytes = blocks.count * blocks.bytes(), n = blocks.outputs;
+  const auto transposed = [n]<typename T>(const T* from, int64_t count, Tensor to) {
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < count; ++i)
+      for (int64_t row = 0; row < n; ++row) to.data<T>()[i * n + row] = from[row * count + i];
+    return to;
+  };
+  const auto by_block = [&](const std::vector<float>& values) {
+    return transposed(values.data(), blocks.count,
+                      Tensor::empty(DType::kFloat32, {blocks.count, n}));
+  };
+  const std::vector<float> scales =
+      TRY(block_values(TRY(node.constant(2, "scales")), blocks, "scales"));
+  const Expr codes = node.constant_of(
+      transposed(packed.data<uint8_t>(), bytes, Tensor::empty(DType::kUInt8, {bytes, n})));
+  const Expr zeros =
+      node.has(3) ? node.constant_of(by_block(TRY(zero_points(node, blocks))))
+                  : node.constant_of(Tensor::scalar(static_cast<float>(1 << (blocks.bits - 1))));
+  const Expr data = TRY(node.cast(node.in(0), DType::kFloat32));
+  const Expr result =
+      TRY(node.call("nn.packed_dense", {data, codes, node.constant_of(by_block(scales)), zeros},
+                    {{"bits", blocks.bits}, {"block_size", blocks.size}}));
+  return node.cast(result, node.dtype(0));
+}
+
 Result<Expr> convert_matmul_nbits(NodeContext& node) {
   if (node.has(4)) return unsupported("g_idx");
   if (TRY(node.integer("weight_prepacked", 0)) != 0) return unsupported("weight_prepacked");
   const WeightBlocks blocks = TRY(read_weight_blocks(node));
   if (!is_float(node.dtype(0))) return bad_model("A is {}", dtype_name(node.dtype(0)));
-  Expr weights = node.constant_of(TRY(dequantised_weights(node, blocks)));
-  Expr result = TRY(node.call("nn.dense", {node.in(0), TRY(node.cast(weights, node.dtype(0)))}));
+  const Shape& data = node.shape(0);
+  constexpr int64_t kFewRows = 8;
+  const bool few = !data.empty() && data.back() == blocks.inputs &&
+                   num_elements(data) <= kFewRows * blocks.inputs &&
+                   blocks.inputs % blocks.size == 0;
+  Expr result;
+  if (few) {
+    result = TRY(packed_product(node, blocks));
+  } else {
+    const Expr weights = node.constant_of(TRY(dequantised_weights(node, blocks)));
+    result = TRY(node.call("nn.dense", {node.in(0), TRY(node.cast(weights, node.dtype(0)))}));
+  }
   if (!node.has(5)) return result;
   return node.call("nn.bias_add", {result, node.in(5)}, {{"axis", int64_t{-1}}});
 }
