@@ -180,6 +180,15 @@ Result<std::vector<Variant>> fused_variants(const Problem& problem) {
     variant.outputs[0] = encoding_of(function->body->tensor_type(), layout);
     variants.push_back(std::move(variant));
   };
+  // Between several reductions what a few rows of the result need may stay in a cache.
+  if (const auto stages = emitted_stages(function); !problem.group->row_stages && stages.ok()) {
+    const auto reductions =
+        std::count_if(stages->stages.begin(), stages->stages.end(),
+                      [](const tensor_program::Stage& stage) { return !stage.updates.empty(); });
+    if (reductions > 1)
+      for (const StageSchedule& rows : stage_schedules(*stages, problem.threads))
+        if (rows.rows > 0) add(variants, stage_variant(kStages, rows, function));
+  }
   if (problem.group->channels_last) add_layout(ChannelLayout::kLast);
   if (problem.group->blockable) add_layout(ChannelLayout::kBlocked);
   return variants;

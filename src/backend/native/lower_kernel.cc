@@ -53,12 +53,13 @@ bool holds_non_finite(const Function& function) {
 std::map<int, int64_t> indexed_parameters(const Function& function) {
   std::map<int, int64_t> indexed;
   for (const Expr& expr : post_order(function->body)) {
-    const CallNode* call = as_op(expr, "take");
-    if (call == nullptr) continue;
+    const auto* call = as<CallNode>(expr);
+    const Ints extents = call != nullptr && call->op != nullptr ? index_extents(*call) : Ints();
+    if (extents.empty()) continue;
     for (size_t i = 0; i < function->params.size(); ++i)
       if (function->params[i].get() == index_origin(call->args[1])) {
         int64_t& extent = indexed.emplace(static_cast<int>(i), INT64_MAX).first->second;
-        extent = std::min(extent, index_extents(*call)[0]);
+        extent = std::min(extent, extents[0]);
       }
   }
   return indexed;

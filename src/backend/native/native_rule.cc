@@ -23,6 +23,7 @@ enum class Role {
   kWindow,      // pooling: several elements each, inlined
   kStatistics,  // needs a stage: reductions, softmax, normalisations
   kProgram,     // a user's program of stages
+  kAlone,       // writes where indices say
 };
 
 class Finder {
@@ -66,6 +67,7 @@ class Finder {
     if (is_template_anchor(*call)) return Role::kAnchor;
     const std::string_view name = call->op->name;
     if (name == tensor_program::kCallOp) return role_of_program(*call);
+    if (call->op->kind == FusionKind::kOpaque) return Role::kAlone;
     const tensor_program::EmitRule* emitted = tensor_program::find_emit_rule(name);
     if (emitted != nullptr && emitted->elementwise) return Role::kElementwise;
     if (name.starts_with("nn.max_pool") || name.starts_with("nn.avg_pool")) return Role::kWindow;
@@ -256,7 +258,7 @@ class Finder {
     bool moves = roles_[exit] == Role::kInjective;
     const bool window = roles_[exit] == Role::kWindow;
     size_t programs = roles_[exit] == Role::kProgram ? 1 : 0;
-    for (bool changed = true; changed;) {
+    for (bool changed = roles_[exit] != Role::kAlone; changed;) {
       changed = false;
       for (size_t i : inside.elements()) {
         for (PostDfsIndex p : graph_.node(i).inputs) {
@@ -275,7 +277,7 @@ class Finder {
           if (role != NodeRole::kKernel || !graph_.node(p).expr->type().is_tensor()) continue;
           const Role kind = roles_[p];
           const bool stats = kind == Role::kStatistics, program = kind == Role::kProgram;
-          if (kind == Role::kNone || kind == Role::kAnchor) continue;
+          if (kind == Role::kNone || kind == Role::kAnchor || kind == Role::kAlone) continue;
           if (program && (window || programs == kMostPrograms)) continue;
           if (stats && (statistics || moves))
             continue;  // one set of statistics, nothing moved after it

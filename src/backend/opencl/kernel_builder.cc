@@ -138,6 +138,8 @@ Result<Emitted> emitted(const Function& flat, const Tile& tile) {
 Status check_call(const CallNode& call) {
   if (call.op == nullptr) return unsupported("opencl: a call of a function");
   if (call.op->name == tp::kCallOp) return unsupported("opencl: a call of a tensor program");
+  if (call.op->kind == FusionKind::kOpaque)
+    return unsupported("opencl: no kernels for {}", call.op->name);
   if (!is_lookup(call)) TRY(as_own(native::check_call(call)));
   TRY(check_type(call.type()));
   for (const Expr& arg : call.args) TRY(check_type(arg->type()));

@@ -84,6 +84,13 @@ void add_resize_cases(Cases& cases) {
   resize({1, 2, 6, 5}, {3, 4}, "cubic", "asymmetric");
   resize({1, 2, 2, 3, 4}, {4, 6, 8}, "nearest_neighbor", "asymmetric", "floor");
   resize({1, 2, 2, 3, 4}, {3, 5, 7}, "linear", "half_pixel");
+  // Filters of many taps: images that shrink without aliases; one dimension alone does.
+  for (const auto& [shape, size, method] : {std::tuple(Shape{1, 2, 23, 35}, Ints{7, 9}, "linear"),
+                                            std::tuple(Shape{2, 1, 19, 8}, Ints{5, 11}, "cubic"),
+                                            std::tuple(Shape{1, 3, 40}, Ints{6}, "linear")}) {
+    resize(shape, size, method, "half_pixel");
+    cases.back().attrs.set("antialias", true);
+  }
 }
 
 void add_roi_cases(Cases& cases) {

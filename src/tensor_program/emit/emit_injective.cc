@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "ops/indices.h"
 #include "ops/pad.h"
 #include "ops/rearrange.h"
 #include "tensor_program/emit/emitter.h"
@@ -247,48 +246,6 @@ Term repeat(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return e.value(call.args[0], source);
 }
 
-Term take(Emitter& e, const CallNode& call, size_t, const Coords& at) {
-  const Shape &data = arg_shape(call, 0), &indices = arg_shape(call, 1);
-  const auto axis = static_cast<size_t>(normal_axis_of(call, "axis", rank_of(data)));
-  Coords where{{at.logical.begin() + static_cast<std::ptrdiff_t>(axis),
-                at.logical.begin() + static_cast<std::ptrdiff_t>(axis + indices.size())},
-               {},
-               {}};
-  const int extent = to_int(data[axis]);
-  Term index = cast(DType::kInt32, e.value(call.args[1], where));
-  if (call.args[1]->kind() != ExprKind::kConstant) index = clamp(index, -extent, extent - 1);
-  index = clamp(select(index < 0, index + extent, index), 0, extent - 1);
-  Coords source;
-  for (size_t d = 0; d < data.size(); ++d) {
-    source.logical.push_back(d < axis    ? at.logical[d]
-                             : d == axis ? index
-                                         : at.logical[d - 1 + indices.size()]);
-  }
-  return e.value(call.args[0], source);
-}
-/// Indices that are known to be in range, or that whoever runs the program can check: the reference
-/// reports bad ones, the program reads some other element.
-Status check_take(const CallNode& call) {
-  if (call.args[1]->kind() != ExprKind::kConstant) {
-    const ExprNode* origin = index_origin(call.args[1]);
-    if (origin->kind() != ExprKind::kVar) return unsupported("take with indices that are computed");
-    const DType dtype = origin->type().tensor().dtype;
-    if (dtype != DType::kInt32 && dtype != DType::kInt64)
-      return unsupported("take with indices of {}", dtype_name(dtype));
-    return check_movable_args(call);
-  }
-  const Tensor& indices = as<ConstantNode>(call.args[1])->value;
-  const Shape& data = arg_shape(call, 0);
-  const int64_t extent = data[static_cast<size_t>(normal_axis_of(call, "axis", rank_of(data)))];
-  if (indices.size() > 65536) return unsupported("take with {} indices", indices.size());
-  for (int64_t i = 0; i < indices.size(); ++i) {
-    const int64_t index = indices.element_as_int64(i);
-    if (index < -extent || index >= extent)
-      return unsupported("take with index {} of {}", index, extent);
-  }
-  return check_movable_args(call);
-}
-
 Term depth_to_space(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const int block = to_int(call.attrs.integer("block_size"));
   const int depth = to_int(call.tensor_type().shape[1]);
@@ -342,7 +299,6 @@ void add_injective_rules(EmitTable& table) {
   table["full"] = {check_movable_args, full};
   table["tile"] = {check_tile, tile};
   table["repeat"] = {check_movable_args, repeat};
-  table["take"] = {check_take, take};
   table["nn.depth_to_space"] = {check_movable_args, depth_to_space};
   table["nn.space_to_depth"] = {check_movable_args, space_to_depth};
   table["trilu"] = {check_trilu, trilu};

@@ -58,6 +58,33 @@ Term reduction(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return Emitter::read_kept(stage, axes, full);
 }
 
+/// The first or last position of what is greatest or least; NaN is both.
+template <Combine kind>
+Term position_of(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const Shape& shape = arg_shape(call);
+  const Ints axes = softmax_axis(call);
+  const auto axis = static_cast<size_t>(axes[0]);
+  const bool last = call.attrs.flag("select_last_index");
+  const auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
+  const auto as_is = [](const Term& total) { return total; };
+  const Stored& extreme = e.reduce(call, 0, kind, shape, axes, x, as_is);
+  const auto position = [&](const Coords& c) {
+    const Term value = x(c), other = last ? Term(-1) : Term(to_int(shape[axis]));
+    Term found = value == Emitter::read_kept(extreme, axes, c);
+    if (is_float(value.dtype())) found = found || is_nan(value);
+    return select(found, c.logical[axis], other);
+  };
+  const Stored& first =
+      e.reduce(call, 1, last ? Combine::kMax : Combine::kMin, shape, axes, position, as_is);
+  Coords kept = at;
+  if (!call.attrs.flag("keepdims"))
+    kept = {at.logical, {}, {}}, kept.logical.insert(kept.logical.begin() + axes[0], Term(0));
+  return cast(call.tensor_type().dtype, Emitter::read_kept(first, axes, kept));
+}
+Status check_position(const CallNode& call) {
+  return is_ordered(call) ? Status() : check_float_args(call);
+}
+
 /// 1, and NaN where x is no finite number: what one number alone is a part of itself. Compiled code
 /// takes x - x for 0, whatever x is.
 Term whole_of(const Term& x) {
@@ -102,13 +129,16 @@ Term trailing_arg(Emitter& e, const CallNode& call, size_t i, const Coords& at) 
       Coords{{at.logical.end() - static_cast<std::ptrdiff_t>(rank), at.logical.end()}, {}, {}});
 }
 
+float real_attribute(const CallNode& call, std::string_view name) {
+  return static_cast<float>(call.attrs.real(name));
+}
+
 /// 1 / sqrt(mean of square + epsilon) over the trailing axes, kept in the slot.
 const Stored& inverse_deviation(Emitter& e, const CallNode& call, int slot,
                                 const std::function<Term(const Coords&)>& square) {
   const Shape& shape = arg_shape(call);
   const Ints axes = trailing_axes(call);
-  const float count = count_of(shape, axes),
-              epsilon = static_cast<float>(call.attrs.real("epsilon"));
+  const float count = count_of(shape, axes), epsilon = real_attribute(call, "epsilon");
   return e.reduce(call, slot, Combine::kSum, shape, axes, square,
                   [=](const Term& v) { return 1.0f / sqrt(v * (1.0f / count) + epsilon); });
 }
@@ -137,10 +167,84 @@ Term rms_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return x(at) * Emitter::read_kept(scale, trailing_axes(call), at) * trailing_arg(e, call, 1, at);
 }
 
+/// Of a tensor (n, group, channel of the group, pixel…), which the data are in the same order;
+/// instance_norm has a group for each channel.
+Term group_norm(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const Shape& shape = arg_shape(call);
+  const int64_t groups = call.attrs.has("num_groups") ? call.attrs.integer("num_groups") : shape[1];
+  const int per_group = to_int(shape[1] / groups);
+  Shape grouped = shape;
+  Ints axes;
+  if (per_group > 1) {
+    grouped[1] = groups;
+    grouped.insert(grouped.begin() + 2, per_group);
+  }
+  for (size_t d = 2; d < grouped.size(); ++d) axes.push_back(static_cast<int64_t>(d));
+  const auto x = [&](const Coords& c) {
+    if (per_group == 1) return e.value(call.args[0], c);
+    Coords own{c.logical, {}, {}};
+    own.logical[1] = c.logical[1] * per_group + c.logical[2];
+    own.logical.erase(own.logical.begin() + 2);
+    return e.value(call.args[0], own);
+  };
+  Coords in_group = at;
+  if (per_group > 1) {
+    in_group = {at.logical, {}, {}};
+    in_group.logical[1] = at.logical[1] / per_group;
+    in_group.logical.insert(in_group.logical.begin() + 2, at.logical[1] % per_group);
+  }
+  const float count = count_of(grouped, axes), epsilon = real_attribute(call, "epsilon");
+  const Stored& mean = e.reduce(call, 0, Combine::kSum, grouped, axes, x,
+                                [=](const Term& v) { return v * (1.0f / count); });
+  const auto square = [&](const Coords& c) {
+    const Term d = x(c) - Emitter::read_kept(mean, axes, c);
+    return d * d;
+  };
+  const Stored& scale = e.reduce(call, 1, Combine::kSum, grouped, axes, square, [=](const Term& v) {
+    return 1.0f / sqrt(v * (1.0f / count) + epsilon);
+  });
+  const auto of_channel = [&](size_t i) {
+    return e.value(call.args[i], Coords{{at.logical[1]}, {}, {}});
+  };
+  return (e.value(call.args[0], at) - Emitter::read_kept(mean, axes, in_group)) *
+             (Emitter::read_kept(scale, axes, in_group) * of_channel(1)) +
+         of_channel(2);
+}
+
+Ints pixel_axes(const CallNode& call) {
+  Ints axes;
+  for (size_t d = 2; d < arg_shape(call).size(); ++d) axes.push_back(static_cast<int64_t>(d));
+  return axes;
+}
+
+Status check_group_norm(const CallNode& call) {
+  if (arg_shape(call).size() < 3) return unsupported("{} without pixels", call.op->name);
+  return check_float_args(call);
+}
+
+Ints l2_axes(const CallNode& call) {
+  const auto rank = static_cast<int64_t>(arg_shape(call).size());
+  Ints axes = checked_axes(call.attrs.ints("axis"), rank).value();
+  for (int64_t d = 0; call.attrs.ints("axis").empty() && d < rank; ++d) axes.push_back(d);
+  return axes;
+}
+
+Term l2_normalize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const Ints axes = l2_axes(call);
+  const float least = real_attribute(call, "eps");
+  const auto square = [&](const Coords& c) {
+    const Term x = e.value(call.args[0], c);
+    return x * x;
+  };
+  const Stored& scale = e.reduce(call, 0, Combine::kSum, arg_shape(call), axes, square,
+                                 [=](const Term& v) { return 1.0f / sqrt(max(v, least)); });
+  return e.value(call.args[0], at) * Emitter::read_kept(scale, axes, at);
+}
+
 }  // namespace
 
 void add_reduction_rules(EmitTable& table) {
-  const auto add = [&](const char* name, auto check, auto emit, auto reduces) {
+  const auto add = [&](const char* name, auto check, auto emit, Ints (*reduces)(const CallNode&)) {
     table[name] = {.check = check, .emit = emit, .reduces = reduces};
   };
   add("sum", check_reduction, reduction<Combine::kSum, false>, attribute_axes);
@@ -148,10 +252,15 @@ void add_reduction_rules(EmitTable& table) {
   add("prod", check_reduction, reduction<Combine::kProduct, false>, attribute_axes);
   add("max", check_reduction, reduction<Combine::kMax, false>, attribute_axes);
   add("min", check_reduction, reduction<Combine::kMin, false>, attribute_axes);
+  add("argmax", check_position, position_of<Combine::kMax>, softmax_axis);
+  add("argmin", check_position, position_of<Combine::kMin>, softmax_axis);
   add("nn.softmax", check_float_args, softmax<false>, softmax_axis);
   add("nn.log_softmax", check_float_args, softmax<true>, softmax_axis);
   add("nn.layer_norm", check_float_args, layer_norm, trailing_axes);
   add("nn.rms_norm", check_float_args, rms_norm, trailing_axes);
+  add("nn.instance_norm", check_group_norm, group_norm, pixel_axes);
+  add("nn.group_norm", check_group_norm, group_norm, nullptr);
+  add("nn.l2_normalize", check_float_args, l2_normalize, l2_axes);
 }
 
 }  // namespace collage::tensor_program

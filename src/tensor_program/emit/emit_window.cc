@@ -173,7 +173,6 @@ Result<std::vector<AxisPlan>> plan_resize(const CallNode& call) {
         if (plan.factor == 0) break;
       }
     }
-    if (plan.taps > 4) return unsupported("a resize with {} taps", plan.taps);
     plans.push_back(std::move(plan));
   }
   return plans;
@@ -185,9 +184,52 @@ Status check_resize(const CallNode& call) {
   return {};
 }
 
+/// The dimensions one after the other, each a stage of sums over its taps.
+Term resize_by_stages(Emitter& e, const CallNode& call, const std::vector<AxisPlan>& plans,
+                      const Coords& at) {
+  using Points = std::vector<Term>;
+  Shape shape = arg_shape(call);
+  Access value = [&](const Coords& c) { return e.value(call.args[0], c); };
+  for (size_t d = 0; d < plans.size(); ++d) {
+    const AxisPlan& plan = plans[d];
+    if (plan.factor == 1) continue;
+    const auto extent = static_cast<int64_t>(plan.axis.size()),
+               taps = static_cast<int64_t>(plan.taps);
+    const int last = to_int(shape[d + 2] - 1);
+    shape[d + 2] = extent;
+    const auto element = [&](const Points& points, const Points& over) {
+      // Rows of taps; those that a position lacks weigh nothing.
+      Tensor sources = Tensor::empty(DType::kInt32, {taps, extent}),
+             weights = Tensor::empty(DType::kFloat32, {taps, extent});
+      for (int64_t t = 0; t < taps; ++t)
+        for (int64_t i = 0; i < extent; ++i) {
+          const std::vector<ResizeTap>& own = plan.axis[static_cast<size_t>(i)];
+          const auto tap = static_cast<size_t>(t);
+          sources.data<int32_t>()[t * extent + i] =
+              to_int(own[std::min(tap, own.size() - 1)].source);
+          weights.data<float>()[t * extent + i] =
+              tap < own.size() ? static_cast<float>(own[tap].weight) : 0.0f;
+        }
+      const Points entry{over[0], points[d + 2]};
+      Coords source{points, {}, {}};
+      source.logical[d + 2] =
+          clamp(load(e.constant_buffer(std::move(sources)), DType::kInt32, entry), 0, last);
+      return value(source) * load(e.constant_buffer(std::move(weights)), DType::kFloat32, entry);
+    };
+    const std::string stage = e.sum_stage(call, static_cast<int>(d), shape, {taps}, element);
+    value = [stage](const Coords& c) { return load(stage, DType::kFloat32, c.logical); };
+  }
+  return value(at);
+}
+
+constexpr size_t kMostInlinedTaps = 4;  // of a dimension
+
 Term resize(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const std::vector<AxisPlan> plans = plan_resize(call).value();
   const size_t spatial = plans.size();
+  if (std::any_of(plans.begin(), plans.end(),
+                  [](const AxisPlan& plan) { return plan.taps > kMostInlinedTaps; }))
+    return resize_by_stages(e, call, plans, at);
   // Per dimension and tap: source and weight (undefined: 1).
   struct Tap {
     Term position, weight;

@@ -284,6 +284,17 @@ std::string Emitter::sum_stage(
   return keep_whole(node, slot, std::move(stage)).total;
 }
 
+std::string Emitter::updated_stage(const CallNode& node, int slot, const Shape& shape,
+                                   const Access& start,
+                                   const std::function<Update(const Stage&)>& update) {
+  if (const Stored* stored = find_stored(node, slot)) return stored->total;
+  Stage stage = next_stage(shape);
+  stage.value = start({stage.indices(), {}, {}});
+  stage.dtype = stage.value.dtype();
+  stage.updates.push_back(update(stage));
+  return keep_whole(node, slot, std::move(stage)).total;
+}
+
 Term Emitter::read_kept(const Stored& stored, const std::vector<int64_t>& axes, const Coords& at) {
   std::vector<Term> index;
   for (size_t d = 0; d < at.logical.size(); ++d) {
@@ -364,10 +375,12 @@ EmitRules& emit_rules() {
     auto* made = new EmitRules;
     add_elementwise_rules(made->table);
     add_injective_rules(made->table);
+    add_indexed_rules(made->table);
     add_window_rules(made->table);
     add_reduction_rules(made->table);
     add_product_rules(made->table);
     add_quantised_rules(made->table);
+    add_sample_rules(made->table);
     add_called_rules(made->table);
     return made;
   }();

@@ -86,6 +86,9 @@ class Emitter {
   std::string sum_stage(const CallNode& node, int slot, const Shape& axes, const Shape& over,
                         const std::function<Term(const std::vector<Term>& at,
                                                  const std::vector<Term>& over)>& element);
+  /// Makes a stage that starts from `start` at every coordinate, and is then updated.
+  std::string updated_stage(const CallNode& node, int slot, const Shape& shape, const Access& start,
+                            const std::function<Update(const Stage&)>& update);
   /// Reads a reduction at coordinates of the reduced tensor (those of reduced axes are ignored).
   static Term read_kept(const Stored& stored, const std::vector<int64_t>& axes, const Coords& at);
 
@@ -157,10 +160,12 @@ bool is_elementwise(const CallNode& call);
 using EmitTable = std::unordered_map<std::string, EmitRule>;
 void add_elementwise_rules(EmitTable& table);
 void add_injective_rules(EmitTable& table);
+void add_indexed_rules(EmitTable& table);
 void add_window_rules(EmitTable& table);
 void add_reduction_rules(EmitTable& table);
 void add_product_rules(EmitTable& table);
 void add_quantised_rules(EmitTable& table);
+void add_sample_rules(EmitTable& table);
 void add_called_rules(EmitTable& table);
 
 /// Shared checks of rules: the arguments are all float32, or of a type that can be moved.

@@ -112,6 +112,11 @@ def resize(a, x):
     attributes = {"nearest_mode": rounding} if rounding else {}
     if mode == "cubic":
         attributes["cubic_coeff_a"] = a["cubic_alpha"]
+    if a["antialias"]:  # ONNX Runtime wants images of two dimensions there
+        attributes["antialias"] = 1
+        if x.ndim == 3:
+            one = dict(a, size=[1, *a["size"]])
+            return resize(one, x[:, :, None])[:, :, 0]
     return run_onnx("Resize", [x, None, None, np.array([*x.shape[:2], *a["size"]], np.int64)], mode=mode,
                     coordinate_transformation_mode=a["coordinate_transformation_mode"], **attributes)
 

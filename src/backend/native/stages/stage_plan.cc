@@ -227,7 +227,7 @@ StagePlan plan_stages(tp::Program program, int64_t keeping) {
     Stage* reader = stage.is_result ? nullptr : sole_reader(plan.program, stage.name);
     const bool part = reader != nullptr && reader->axes.size() < stage.axes.size() &&
                       plan.sums_of(reader->name).empty();
-    if (part && !stage.updates.empty()) {
+    if (part && !stage.updates.empty() && !stage.value.defined()) {
       plan.parts.emplace_back(stage.name, reader->name);
       continue;
     }

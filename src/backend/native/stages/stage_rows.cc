@@ -63,6 +63,8 @@ std::map<std::string, bool> aligned_stages(const StagePlan& plan, size_t depth) 
   for (size_t i = stages.size(); i-- > 0;) {
     const Stage& stage = stages[i];
     if (stage.is_result || stage.axes.size() < depth) continue;
+    // What is written where indices say may be in any row.
+    if (stage.value.defined() && !plan.is_sum(stage.name) && !stage.updates.empty()) continue;
     Rows rows = Rows::kSame;
     for (size_t d = 0; d < depth; ++d)
       if (stage.axes[d].extent != result.axes[d].extent) rows = Rows::kOther;

@@ -6,6 +6,7 @@
 
 #include "backend/native/codegen/vector_width.h"
 #include "backend/native/integers/dot_products.h"
+#include "backend/native/stages/scatter_schedule.h"
 #include "backend/native/stages/schedule_steps.h"
 #include "backend/native/stages/stage_rows.h"
 #include "backend/native/stages/stage_tile.h"
@@ -142,6 +143,8 @@ class Scheduler {
       schedule_in_block(stage);
     } else if (stage.value.defined()) {
       schedule_root(stage);
+      for (size_t u = 0; u < stage.updates.size(); ++u)
+        schedule_scatter(program(), stage, u, threads_);
     } else {
       for (size_t u = 0; u < stage.updates.size(); ++u) schedule_part_of_join(stage, u);
     }
