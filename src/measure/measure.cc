@@ -209,7 +209,7 @@ class Measurement {
 // What is tried and not timed is used in programs that are checked as a whole, so it is judged
 // quickly, and what the reference takes long for is not compared here too.
 Result<Subject> subject_of(const MeasureTask& task) {
-  constexpr double kMostFlops = 1e9;
+  constexpr double kMostFlops = 2e7;
   const std::string& text = task.function()->text;
   if (!task.times()) {
     Function function = TRY(function_with_seeded_constants(text));

@@ -40,6 +40,7 @@ class Subject {
   void judge_quickly() { quickly_ = true; }
   // Without the reference's results: check_outputs looks at padding alone.
   static Result<Subject> unchecked(Function function, const CompileOptions& options);
+  bool is_unchecked() const { return expected_.empty(); }
   // A tensor of that type, which changes its encoding.
   static Result<Subject> of_conversion(const TensorType& type, const CompileOptions& options);
 

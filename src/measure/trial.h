@@ -23,7 +23,8 @@ struct Trial {
   std::vector<std::shared_ptr<GuardedBuffer>> inputs;
   std::vector<GuardedBuffer> outputs;
   GuardedBuffer workspace;
-  bool repeatable = true;  // both runs gave the same bits
+  // Both runs gave the same bits; false where one took long, and is compared with nothing.
+  bool repeatable = true;
   size_t digest = 0;       // of the verified outputs
   Agreement agreement;     // of the first run
   // What the kernel did with NaN and infinities, as the variant's fields of these names.

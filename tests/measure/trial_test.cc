@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 
 #include "planted_kernel.h"
 
@@ -88,6 +90,26 @@ TEST(Trial, OfSubjectsThatAreJudgedQuicklyAllowsALittleMore) {
   };
   EXPECT_EQ(verdict_on(1.000005f), Status().to_string());
   EXPECT_THAT(verdict_on(1.001f), ::testing::HasSubstr("wrong result: output 0 element"));
+}
+
+// What is compared with nothing runs again to see whether it is repeatable, unless that takes long.
+TEST(Trial, RunsWhatIsNotComparedAndTakesLongOnce) {
+  for (const auto& [pause, times] : {std::pair(0, 2), std::pair(600, 1)}) {
+    const Function function = unary("tanh", {5, 7});
+    Subject subject = Subject::unchecked(function, {}).value();
+    ThreadTeam team(1);
+    int runs = 0;
+    auto kernel = tanh_and([&runs, pause = pause](const float*, float*, char*) {
+      ++runs;
+      std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+      return Status();
+    });
+    const Result<Trial> trial =
+        try_kernel(std::move(kernel), Variant::plain("planted", function), subject, team);
+    ASSERT_TRUE(trial.ok()) << trial.status().to_string();
+    EXPECT_EQ(runs, times);
+    EXPECT_EQ(trial->repeatable, times == 2);
+  }
 }
 
 TEST(Trial, SeesOneWrongElement) {
