@@ -29,6 +29,11 @@ set(COLLAGE_PEERS bench/peers/peer.py bench/peers/onnxruntime_peer.py bench/peer
                   bench/peers/throughput.py bench/peers/no_telemetry.py)
 install(FILES ${COLLAGE_PEERS} DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/peers)
 
+# What kernels took on processors that were measured (src/cost/shipped_costs.h), which the build finds beside its library.
+file(GLOB COLLAGE_COSTS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/costs/*.costs)
+install(FILES ${COLLAGE_COSTS} DESTINATION ${CMAKE_INSTALL_DATADIR}/collage/costs)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/costs ${PROJECT_BINARY_DIR}/costs SYMBOLIC)
+
 install(FILES tools/collage/completion.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME collage)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/collage RENAME copyright)
 

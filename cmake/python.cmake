@@ -67,6 +67,7 @@ foreach(module IN LISTS COLLAGE_VENDOR_MODULES)
 endforeach()
 install(FILES include/collage/runtime.h DESTINATION collage/include/collage COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${COLLAGE_PEERS} DESTINATION collage/share/collage/peers COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES ${COLLAGE_COSTS} DESTINATION collage/share/collage/costs COMPONENT python EXCLUDE_FROM_ALL)
 # Last, of all that is there by then.
 install(CODE "execute_process(COMMAND ${COLLAGE_ENV}/bin/python ${PROJECT_SOURCE_DIR}/tools/setup/portable_libraries.py
     \${CMAKE_INSTALL_PREFIX}/collage COMMAND_ERROR_IS_FATAL ANY)" COMPONENT python EXCLUDE_FROM_ALL)

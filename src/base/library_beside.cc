@@ -6,18 +6,9 @@
 
 namespace collage {
 
-namespace {
-
 namespace fs = std::filesystem;
 
-// The folder of the library that holds this code.
-fs::path own_folder() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr)
-    return {};
-  std::error_code code;
-  return fs::weakly_canonical(info.dli_fname, code).parent_path();
-}
+namespace {
 
 bool has_room(size_t bytes) {
   if (bytes == 0) return true;
@@ -30,11 +21,20 @@ bool has_room(size_t bytes) {
 
 }  // namespace
 
+fs::path library_folder() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&library_folder), &info) == 0 ||
+      info.dli_fname == nullptr)
+    return {};
+  std::error_code code;
+  return fs::weakly_canonical(info.dli_fname, code).parent_path();
+}
+
 Result<void*> load_library_beside(const std::string& file, size_t room) {
   if (!has_room(room))
     return error(ErrorCode::kUnavailable, "{} needs more memory than this process may have", file);
   std::string reason = "there is no " + file;
-  for (const fs::path& folder : {own_folder(), own_folder() / "collage"}) {
+  for (const fs::path& folder : {library_folder(), library_folder() / "collage"}) {
     std::error_code code;
     if (!fs::exists(folder / file, code)) continue;
     if (void* library = dlopen((folder / file).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;

@@ -4,11 +4,15 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <string>
 
 #include "base/result.h"
 
 namespace collage {
+
+// Returns the folder of the library, or of the program, that holds this code; empty: unknown.
+std::filesystem::path library_folder();
 
 // Returns a handle for dlsym and loads all that the library needs; it is never closed.
 // kUnavailable: there is none, it cannot be loaded, or this process may not have `room` bytes of

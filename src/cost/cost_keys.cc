@@ -65,6 +65,22 @@ std::string CostKeys::quarantine_context(const std::string& target) {
                      processor_name(), judged_by());
 }
 
+std::string library_version(const std::string& backend) {
+  std::string version = version_of(backend);
+  const std::string sources = source_fingerprint(backend);
+  if (const size_t at = version.find(sources); at != std::string::npos && !sources.empty())
+    version.erase(at, sources.size());
+  return version;
+}
+
+bool is_of_library(std::string_view version, const std::string& backend) {
+  const std::string full = version_of(backend), sources = source_fingerprint(backend);
+  const size_t at = full.find(sources);
+  if (at == std::string::npos) return version == full;
+  return version.size() == full.size() && version.starts_with(full.substr(0, at)) &&
+         version.ends_with(full.substr(at + sources.size()));
+}
+
 bool is_judged_here(const std::vector<std::string>& lines) {
   return std::any_of(lines.begin(), lines.end(), [](const std::string& line) {
     return line == judged_by() || line == made_by();

@@ -34,6 +34,11 @@ class CostKeys {
   std::string processor_, machine_;  // the latter with the cache state
 };
 
+// The version of the library behind a backend: the backend's own without the hash of our sources.
+std::string library_version(const std::string& backend);
+// Whether a version of the backend, of any build of our sources, is of that library.
+bool is_of_library(std::string_view version, const std::string& backend);
+
 // Whether a key's context, of lines, is of this build's judges (backend/fingerprint.h).
 bool is_judged_here(const std::vector<std::string>& lines);
 

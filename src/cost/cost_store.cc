@@ -131,7 +131,49 @@ std::optional<TargetCosts> CostStore::find_hints(const CostKey& key, const Funct
     }
     return std::move(hints).value();
   }
-  return std::nullopt;
+  if (key.rounding == RoundingLimit::kAny) return std::nullopt;
+  std::optional<TargetCosts> known =
+      shipped() != nullptr ? shipped()->kernel(key.text, key.target, options_.cache) : std::nullopt;
+  if (known && function != nullptr && !check_fit(*known, *function).ok()) return std::nullopt;
+  return known;
+}
+
+const ShippedCosts* CostStore::shipped() {
+  // Where nothing may be measured, what is not in the database is not known.
+  if (!shipped_)
+    shipped_ = options_.frozen
+                   ? nullptr
+                   : ShippedCosts::find(options_.shipped, processor_name(),
+                                        options_.compile.threads, [this] { return speed(); });
+  return shipped_->get();
+}
+
+const MachineSpeed& CostStore::speed() {
+  if (speed_) return *speed_;
+  const std::string id = CostDatabase::key_of(kSpeedName, keys_.processor());
+  speed_ = find_value(database_, "machine", id, speed_from_json);
+  if (!speed_) {
+    speed_ = probe_machine(options_.compile.threads);
+    database_.put("machine", id, kSpeedName, json_text(to_json(*speed_)), keys_.processor());
+  }
+  return *speed_;
+}
+
+std::optional<double> CostStore::expected(const Function& function, const Target& target,
+                                          const Variant& variant) {
+  if (shipped() == nullptr) return std::nullopt;
+  return shipped()->expected(target.to_string(), algorithm_of(variant),
+                             work_of(function, variant, options_.cache),
+                             [this] { return speed(); });
+}
+
+std::optional<double> CostStore::expected_conversion(const TensorType& type, const Encoding& from,
+                                                     const Encoding& to) {
+  if (shipped() == nullptr) return std::nullopt;
+  if (const std::optional<double> seconds =
+          shipped()->conversion(CostKeys::conversion_text(type, from, to), options_.cache))
+    return seconds;
+  return shipped()->expected(kConversions, "", work_of(type, from, to), [this] { return speed(); });
 }
 
 std::optional<TargetCosts> CostStore::find_offer(const CostKey& key, const Function* function) {

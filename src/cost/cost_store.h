@@ -13,6 +13,7 @@
 #include "cost/database.h"
 #include "cost/row_values.h"
 #include "cost/scaled_bounds.h"
+#include "cost/shipped_costs.h"
 #include "measure/worker.h"
 
 namespace collage {
@@ -32,6 +33,7 @@ struct CostOptions {
   // Costs that stand before measured ones; null: none. It must outlive what uses it.
   CostModel* model = nullptr;
   Pace* pace = nullptr;  // null: measuring rests for nothing. It must outlive what uses it
+  std::filesystem::path shipped = shipped_costs_folder();  // empty: nothing is known beforehand
 };
 
 struct CostCounts {
@@ -67,6 +69,15 @@ class CostStore {
                                            bool any_care = false);
   // Returns these, else the variants that there are, of unknown cost.
   std::optional<TargetCosts> find_offer(const CostKey& key, const Function* function = nullptr);
+  // Whether there are shipped costs to make estimates by.
+  bool can_expect() { return shipped() != nullptr; }
+  // Returns what a kernel, or a conversion, is expected to take where nobody measured it here: by
+  // rows of this processor, by the database's of elsewhere, or by estimates; none: nothing is known
+  // of its like.
+  std::optional<double> expected(const Function& function, const Target& target,
+                                 const Variant& variant);
+  std::optional<double> expected_conversion(const TensorType& type, const Encoding& from,
+                                            const Encoding& to);
   // Keeps the costs; in memory alone if the machine lacked something (fault.h).
   void put(const std::string& kind, const CostKey& key, const TargetCosts& costs);
   // Writes what `body` keeps at once.
@@ -106,6 +117,9 @@ class CostStore {
   std::string id_of(const CostKey& key) const { return context_of(key) + key.text; }
   // Returns a foreign row: the variants, and what they took elsewhere.
   std::optional<TargetCosts> find_hints(const CostKey& key, const Function* function);
+  const ShippedCosts* shipped();  // null: there are none
+  // As it was probed on this machine, once.
+  const MachineSpeed& speed();
   // Returns whether it timed out in less time than a worker has now.
   bool may_end(const Invalid& invalid) const;
 
@@ -114,6 +128,8 @@ class CostStore {
   CostKeys keys_;
   CoreState usual_;  // what is known of the cores in quiet moments (noise_gate.h)
   std::optional<double> average_seconds_;
+  std::optional<std::shared_ptr<const ShippedCosts>> shipped_;  // none: not sought yet
+  std::optional<MachineSpeed> speed_;
   std::set<std::string> measured_now_;
 };
 

@@ -199,9 +199,15 @@ Result<std::vector<TargetCosts>> MeasuredCosts::kernel_costs(
       answers[q] = TRY(tried_function(function, target, &used));
       continue;
     }
-    if (missing_ == Missing::kEstimate && !is_known(function, target)) {
-      answers[q].target = name;
-      answers[q].variants.push_back({used, Unknown{}});
+    if (estimates() && !is_known(function, target)) {
+      // With what foreign rows say of it.
+      const CostKey key{canonical_text(function), target};
+      if (std::optional<TargetCosts> offer = store_->find_offer(key, &function)) {
+        answers[q] = std::move(*offer);
+      } else {
+        answers[q].target = name;
+        answers[q].variants.push_back({used, Unknown{}});
+      }
       missed_ = true;
       continue;
     }
@@ -226,6 +232,9 @@ double MeasuredCosts::kernel_estimate(const Function& function, const TargetCost
   const Result<Target> target = Target::parse(costs.target);
   if (!target || find_backend(target->kind) == nullptr || is_host(*target))
     return analytic_seconds(function);
+  if (missing_ == Missing::kExpect)
+    if (const auto expected = store_->expected(function, *target, costs.variants[variant].variant))
+      return *expected;
   return store_->bounds.least(function, *target);
 }
 
@@ -316,6 +325,8 @@ Status MeasuredCosts::end_schedule_search(const Function& function, const Target
 double MeasuredCosts::conversion_estimate(const TensorType& type, const Encoding& from,
                                           const Encoding& to) const {
   if (const auto seconds = given(type, from, to)) return *seconds;
+  if (missing_ == Missing::kExpect)
+    if (const auto expected = store_->expected_conversion(type, from, to)) return *expected;
   return least_conversion_seconds(type, from, to, options_.compile.threads);
 }
 
@@ -337,7 +348,7 @@ Result<ConversionRow> MeasuredCosts::conversion_cost(const TensorType& type, con
     return row;
   }
   if (std::optional<ConversionRow> known = known_conversion(type, from, to)) return *known;
-  if (missing_ == Missing::kEstimate) {
+  if (estimates()) {
     missed_ = true;
     return ConversionRow{"", Unknown{}};
   }

@@ -20,6 +20,7 @@ namespace collage {
 enum class Missing {
   kMeasure,   // it is measured; with frozen costs that is an error
   kEstimate,  // it goes on at its estimate
+  kExpect,    // likewise, at what it is expected to take rather than at the least it could
   kRefuse,    // it is in no cover, as where a compilation's costs are frozen; but for the host's
 };
 
@@ -101,6 +102,7 @@ class MeasuredCosts : public CostEstimator {
   struct Trial {
     Function function;
     Target target;
+    std::optional<Variant> wanted = {};
   };
   void try_ahead(const std::vector<Trial>& trials, const std::function<void(size_t)>& done);
   // Likewise: the first backend whose conversion is right, of unknown cost.
@@ -119,7 +121,7 @@ class MeasuredCosts : public CostEstimator {
   bool is_frozen() const { return options_.frozen; }
   // The error of frozen costs that lack it.
   static Status frozen_miss(const std::string& text, const Target& target);
-  // Whether something goes on at its estimate (Missing::kEstimate).
+  // Whether something goes on at its estimate.
   bool missed() const { return missed_; }
 
   CostStore& store() { return *store_; }
@@ -133,6 +135,10 @@ class MeasuredCosts : public CostEstimator {
   // `fresh` receives what a worker said.
   Result<TargetCosts> offer(const Function& function, const CostKey& key,
                             std::vector<std::pair<CostKey, TargetCosts>>& fresh);
+  // A trial of a function whose variants are known or not, and what it says, which is kept.
+  MeasureTask trial_of(const CostKey& key, bool is_listed, const Variant* wanted) const;
+  TargetCosts keep_trial(const CostKey& key, std::optional<TargetCosts> known,
+                         const Variant* wanted, TargetCosts answer);
   // What is known of the function, or is not for a worker to say; none where it is to be measured.
   Result<std::optional<TargetCosts>> without_asking(const Function& function, const CostKey& key);
   // Of a row that is in the store: what a variant costs now that a worker answered once more.
@@ -148,6 +154,8 @@ class MeasuredCosts : public CostEstimator {
   const CostOptions options_;
   const std::shared_ptr<CostStore> store_;
   const std::shared_ptr<Measurer> measurer_;
+  bool estimates() const { return missing_ == Missing::kEstimate || missing_ == Missing::kExpect; }
+
   const Missing missing_ = Missing::kMeasure;
   bool missed_ = false;
   mutable std::map<Function, std::string> texts_;  // of functions that the user was asked about

@@ -27,6 +27,7 @@ Status check_source(const CostRow& row, const std::string& source) {
 }
 
 Status check_core_fact(const CostRow& row, const json& value) {
+  if (row.text == kSpeedName) return speed_from_json(value).status();
   for (const CoreFact& fact : kCoreFacts)
     if (row.text == fact.name) return core_fact_from_json(fact, value).status();
   return internal_error("nothing is known by the name '{}'", row.text);
@@ -65,6 +66,16 @@ json to_json(const CoreFact& fact, double value) { return {{fact.name, value}}; 
 
 Result<double> core_fact_from_json(const CoreFact& fact, const json& j) {
   return JsonFields(j).number(fact.name, fact.range);
+}
+
+json to_json(const MachineSpeed& value) {
+  return {{"float32", value.float32}, {"memory", value.memory}};
+}
+
+Result<MachineSpeed> speed_from_json(const json& j) {
+  constexpr JsonFields::Range kRate{1, 1e18};
+  const JsonFields fields(j);
+  return MachineSpeed{TRY(fields.number("float32", kRate)), TRY(fields.number("memory", kRate))};
 }
 
 json to_json(const TimingRow& value) {

@@ -8,7 +8,7 @@
 //   schedules     TargetCosts, of what a schedule search found; of no variants where it found none
 //   conversion    ConversionRow
 //   quarantine    Quarantine
-//   machine       a number under the name that is the row's text: of CoreState
+//   machine       a number under the name that is the row's text: of CoreState; or MachineSpeed
 //   cover         TimingRow
 //   check         CheckRow
 //   in_situ       InSituRow
@@ -22,6 +22,7 @@
 
 #include "base/json_fields.h"
 #include "cost/database.h"
+#include "measure/machine_speed.h"
 #include "measure/task.h"
 
 namespace collage {
@@ -57,6 +58,9 @@ struct TimingRow {
   double predicted = 0;       // seconds, before it first ran; 0: not known
   Measured measured;          // end to end
 };
+
+// The text of the row with what the machine's speed was probed to be.
+inline constexpr const char* kSpeedName = "speed";
 
 inline constexpr double kMostError = 1e30;  // beyond it a row holds a failure instead
 
@@ -99,6 +103,7 @@ using BudgetList = std::vector<ErrorBudget>;
 nlohmann::json to_json(const ConversionRow& value);
 nlohmann::json to_json(const Quarantine& value);
 nlohmann::json to_json(const CoreFact& fact, double value);
+nlohmann::json to_json(const MachineSpeed& value);
 nlohmann::json to_json(const TimingRow& value);
 nlohmann::json to_json(const CheckRow& value);
 nlohmann::json to_json(const InSituRow& value);
@@ -107,6 +112,7 @@ nlohmann::json to_json(const PlanRow& value);
 Result<ConversionRow> conversion_row_from_json(const nlohmann::json& json);
 Result<Quarantine> quarantine_from_json(const nlohmann::json& json);
 Result<double> core_fact_from_json(const CoreFact& fact, const nlohmann::json& json);
+Result<MachineSpeed> speed_from_json(const nlohmann::json& json);
 Result<TimingRow> cover_row_from_json(const nlohmann::json& json);
 Result<CheckRow> check_row_from_json(const nlohmann::json& json);
 Result<InSituRow> in_situ_row_from_json(const nlohmann::json& json);

@@ -71,6 +71,49 @@ Result<TargetCosts> MeasuredCosts::offer(const Function& function, const CostKey
   return std::move(listed->at(0));
 }
 
+// Whether a row of trials says what is wanted of that variant, or of any.
+static bool answers(const TargetCosts& known, const Variant* wanted) {
+  return wanted == nullptr ||
+         std::any_of(known.variants.begin(), known.variants.end(), [&](const MeasuredVariant& row) {
+           return row.variant == *wanted &&
+                  (row.tried || !std::holds_alternative<Unknown>(row.cost));
+         });
+}
+
+MeasureTask MeasuredCosts::trial_of(const CostKey& key, bool is_listed,
+                                    const Variant* wanted) const {
+  const std::string target = key.target.to_string();
+  TryFirstRequest request{{key.text}};
+  if (wanted != nullptr && is_listed) {
+    request.named[target] = {*wanted};
+    request.only_named = true;
+  }
+  MeasureTask task = measurer_->task_of(std::move(request), {target});
+  if (wanted != nullptr && !is_listed) task.only = MeasuredVariant{*wanted, {}}.subject(target);
+  return task;
+}
+
+TargetCosts MeasuredCosts::keep_trial(const CostKey& key, std::optional<TargetCosts> known,
+                                      const Variant* wanted, TargetCosts answer) {
+  const auto is_wanted = [&](const MeasuredVariant& row) { return row.variant == *wanted; };
+  ++store_->counts.tried;
+  // Of the others it says nothing new.
+  if (known && answer.refusal.empty()) {
+    for (MeasuredVariant& row : answer.variants) {
+      if (!is_wanted(row)) continue;
+      const auto old = std::find_if(known->variants.begin(), known->variants.end(), is_wanted);
+      if (old != known->variants.end()) {
+        *old = std::move(row);
+      } else {
+        known->variants.push_back(std::move(row));
+      }
+    }
+    answer = std::move(*known);
+  }
+  store_->put("trial", key, answer);
+  return answer;
+}
+
 Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, const Target& target,
                                                   const Variant* wanted) {
   const CostKey key{canonical_text(function), target};
@@ -85,67 +128,48 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
     store_->counts.add_invalid(*known);
     return std::move(*known);
   }
-  auto is_wanted = [&](const MeasuredVariant& row) { return row.variant == *wanted; };
   std::optional<TargetCosts> known = store_->find("trial", key, &function);
-  if (known && (wanted == nullptr ||
-                std::any_of(known->variants.begin(), known->variants.end(), [&](const auto& row) {
-                  return is_wanted(row) &&
-                         (row.tried || !std::holds_alternative<Unknown>(row.cost));
-                }))) {
+  if (known && answers(*known, wanted)) {
     ++store_->counts.cached;
     return std::move(*known);
   }
-  TryFirstRequest request{{key.text}};
-  if (wanted != nullptr && known) {
-    request.named[target.to_string()] = {*wanted};
-    request.only_named = true;
-  }
-  MeasureTask task = measurer_->task_of(std::move(request), {target.to_string()});
-  if (wanted != nullptr && !known)
-    task.only = MeasuredVariant{*wanted, {}}.subject(target.to_string());
-  Measurer::Answer answer = TRY(measurer_->ask(std::move(task)));
+  const bool is_listed = known.has_value();
+  Measurer::Answer answer = TRY(measurer_->ask(trial_of(key, is_listed, wanted)));
   if (!answer) return not_measured(function, key);
-  TargetCosts entry = std::move(answer->at(0));
-  ++store_->counts.tried;
-  // Of the others it says nothing new.
-  if (known && entry.refusal.empty()) {
-    for (MeasuredVariant& row : entry.variants) {
-      if (!is_wanted(row)) continue;
-      const auto old = std::find_if(known->variants.begin(), known->variants.end(), is_wanted);
-      if (old != known->variants.end()) {
-        *old = std::move(row);
-      } else {
-        known->variants.push_back(std::move(row));
-      }
-    }
-    entry = std::move(*known);
-  }
+  TargetCosts entry = keep_trial(key, std::move(known), wanted, std::move(answer->at(0)));
   store_->counts.add_invalid(entry);
-  store_->put("trial", key, entry);
   // One that the target does not list was not tried.
-  const bool unlisted = wanted != nullptr && !known && entry.refusal.empty() &&
-                        std::none_of(entry.variants.begin(), entry.variants.end(), is_wanted);
+  const bool unlisted = wanted != nullptr && !is_listed && entry.refusal.empty() &&
+                        std::none_of(entry.variants.begin(), entry.variants.end(),
+                                     [&](const auto& row) { return row.variant == *wanted; });
   return unlisted ? tried_function(function, target, wanted) : std::move(entry);
 }
 
 void MeasuredCosts::try_ahead(const std::vector<Trial>& trials,
                               const std::function<void(size_t)>& done) {
-  std::vector<CostKey> keys;
+  struct Asked {
+    CostKey key;
+    std::optional<TargetCosts> known;
+    const Variant* wanted;
+  };
+  std::vector<Asked> asked;
   std::vector<MeasureTask> tasks;
   std::set<std::string> seen;
-  for (const auto& [function, target] : trials) {
-    if (tensor_program::is_local(function)) continue;
-    CostKey key{canonical_text(function), target};
-    const std::string name = target.to_string();
-    if (!seen.insert(name + key.text).second || store_->find_measured(key, nullptr, true) ||
-        store_->find("trial", key))
+  for (const Trial& trial : trials) {
+    if (tensor_program::is_local(trial.function)) continue;
+    Asked one{{canonical_text(trial.function), trial.target}, {}, nullptr};
+    if (trial.wanted) one.wanted = &*trial.wanted;
+    if (!seen.insert(trial.target.to_string() + one.key.text).second ||
+        store_->find_measured(one.key, nullptr, true))
       continue;
-    tasks.push_back(measurer_->task_of(TryFirstRequest{{key.text}}, {name}));
-    keys.push_back(std::move(key));
+    one.known = store_->find("trial", one.key);
+    if (one.known && answers(*one.known, one.wanted)) continue;
+    tasks.push_back(trial_of(one.key, one.known.has_value(), one.wanted));
+    asked.push_back(std::move(one));
   }
   const auto keep = [&](size_t task, TargetCosts answer) {
-    ++store_->counts.tried;
-    store_->put("trial", keys[task], answer);
+    auto& [key, known, wanted] = asked[task];
+    keep_trial(key, std::move(known), wanted, std::move(answer));
   };
   measurer_->ask_beside(std::move(tasks), keep, done);
 }

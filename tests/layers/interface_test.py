@@ -13,8 +13,8 @@ import sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 MOST_LONG_FLAGS = 34
 VARIABLES = {"COLLAGE_CACHE", "COLLAGE_DUMP", "COLLAGE_DISABLE_PASS", "COLLAGE_PYTHON"}
-# What the tests alone set: another worker, what a worker may take, and the inputs that kernels are checked on.
-OF_TESTS = {"COLLAGE_WORKER", "COLLAGE_MEASURE_TIMEOUT", "COLLAGE_MEASURE_MEMORY", "COLLAGE_CHECK_SEED"}
+# What the tests alone set: another worker, what a worker may take, the inputs that kernels are checked on, and other shipped costs.
+OF_TESTS = {"COLLAGE_WORKER", "COLLAGE_MEASURE_TIMEOUT", "COLLAGE_MEASURE_MEMORY", "COLLAGE_CHECK_SEED", "COLLAGE_COSTS"}
 DECLARED = re.compile(r'(?:add_option|add_flag|set_version_flag)\(\s*"(-[^"]*)"')
 READ = re.compile(r'"(COLLAGE_[A-Z_]+)"')
 

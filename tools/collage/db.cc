@@ -3,6 +3,7 @@
 //   collage db info                 how many rows of what, how large, how old
 //   collage db verify               reads all of it, decodes its values and recomputes its keys
 //   collage db export FILE          as text; `import` brings such a file in, newer rows winning
+//   collage db ship FILE            what is installed with Collage: costs of this processor
 //   collage db prune stale …        forgets rows
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "backend/targets/backends.h"
 #include "base/files.h"
 #include "cost/database_tools.h"
+#include "cost/shipped_costs.h"
 #include "options.h"
 
 namespace collage::tool {
@@ -58,11 +60,13 @@ Status info(const DbOptions& options) {
   return {};
 }
 
-Status export_rows(const DbOptions& options) {
+using WriteRows = Status (*)(CostDatabase&, std::ostream&);
+
+Status write_rows(const DbOptions& options, WriteRows write) {
   std::unique_ptr<CostDatabase> database = TRY(open_database(options));
-  if (options.file == "-") return export_costs(*database, std::cout);
+  if (options.file == "-") return write(*database, std::cout);
   std::ostringstream text;
-  TRY(export_costs(*database, text));
+  TRY(write(*database, text));
   return write_file_atomically(options.file, text.str());
 }
 
@@ -120,6 +124,9 @@ Command add_db(CLI::App& app) {
   info_command->add_option("--json", options->json, "write the same as JSON here");
   CLI::App* export_command = command->add_subcommand("export", "write all rows as text");
   export_command->add_option("FILE", options->file, "where to, or -")->required();
+  CLI::App* ship_command = command->add_subcommand(
+      "ship", "write what kernels took on this processor, as share/collage/costs holds it");
+  ship_command->add_option("FILE", options->file, "where to, or -")->required();
   CLI::App* import_command =
       command->add_subcommand("import", "add the rows of an export; of two the newer wins");
   import_command->add_option("FILE", options->file, "an export")->required();
@@ -137,7 +144,8 @@ Command add_db(CLI::App& app) {
       command->add_subcommand("verify", "read all of it, decode its values and recompute its keys");
   return {command, [=]() -> Status {
             if (info_command->parsed()) return info(*options);
-            if (export_command->parsed()) return export_rows(*options);
+            if (export_command->parsed()) return write_rows(*options, export_costs);
+            if (ship_command->parsed()) return write_rows(*options, write_shipped_costs);
             if (import_command->parsed()) return import_rows(*options);
             if (prune_command->parsed()) return prune(*options);
             return verify_command->parsed() ? verify_rows(*options) : Status();
