@@ -20,7 +20,7 @@ EXPECTED = ("usr/bin/collage", "usr/lib/libcollage.so", "usr/include/collage/col
             "usr/include/collage/module.h", "usr/include/collage/expression.h", "usr/include/collage/passes.h",
             "usr/lib/libcollage_runtime.so", "usr/include/collage/program.h", "usr/include/collage/runtime.h",
             "usr/lib/cmake/collage/collageConfig.cmake", "usr/share/doc/collage/copyright",
-            "usr/share/collage/peers/peer.py", "usr/share/bash-completion/completions/collage")
+            "usr/share/collage/peers/peer.py", "usr/share/collage/costs/zen4_2_threads.costs", "usr/share/bash-completion/completions/collage")
 
 
 def call(*command, **environment):
