@@ -92,6 +92,27 @@ Result<CoverSearch> LightSearch::find_again(const PlanRow& plan) {
   return found;
 }
 
+Result<CoverSearch> LightSearch::adopt(const NamedCover& cover,
+                                       const std::vector<CostedCandidate>& candidates) {
+  std::vector<CandidatePartition> kernels;
+  for (const Cover::Kernel& kernel : cover.kernels) {
+    kernels.push_back(candidates[kernel.candidate].partition);
+    const Variant& variant = row_of(kernel, candidates).variant;
+    const std::string key = key_of(kernels.back());
+    if (kernels.back().spec->is_host) continue;
+    required_[key] = variant.to_string();
+    wanted_[key] = variant;
+  }
+  TRY(try_beside_each_other(kernels));
+  for (const CandidatePartition& kernel : kernels) chosen_.insert(TRY(look_at(kernel)));
+  CoverSearch found;
+  found.covers.push_back(TRY(cover_of_chosen()));
+  if (!TRY(compile(found.covers[0]))) return internal_error("a kernel does not compile");
+  found.candidates = seen_;
+  if (progress_ != nullptr) progress_->finish(kPhase);
+  return found;
+}
+
 // Candidates that were merged (cover_variations.h) are found by no rule.
 Status LightSearch::adopt_boundaries(const PlanRow& plan) {
   std::map<std::string, const CandidatePartition*> known;
@@ -193,12 +214,8 @@ size_t LightSearch::count_untried() const {
 int LightSearch::rank_of(const PartitionSpec& spec) const {
   if (spec.is_host) return 4;
   if (leader_ == nullptr || spec.target == leader_->target) return 0;
-  const BackendTraits& traits = find_backend(spec.target.kind)->traits();
-  const bool moves_nothing = !traits.kernels.empty() &&
-                             std::all_of(traits.kernels.begin(), traits.kernels.end(),
-                                         [](const KernelRow& row) { return row.work.in_place; });
-  if (moves_nothing) return 1;
-  return traits.compiles_fast ? 2 : 3;
+  if (moves_nothing(spec)) return 1;
+  return compiles_fast(spec) ? 2 : 3;
 }
 
 const std::string& LightSearch::required_variant(const CandidatePartition& candidate) const {
@@ -206,12 +223,19 @@ const std::string& LightSearch::required_variant(const CandidatePartition& candi
   return found != required_.end() ? found->second : stated_.variant(candidate);
 }
 
+const Variant* LightSearch::wanted_variant(const CandidatePartition& candidate) const {
+  const auto found = wanted_.find(key_of(candidate));
+  return found != wanted_.end() ? &found->second : nullptr;
+}
+
 Status LightSearch::try_beside_each_other(const std::vector<CandidatePartition>& candidates) {
   std::vector<MeasuredCosts::Trial> trials;
-  for (const CandidatePartition& candidate : candidates)
-    if (!candidate.spec->is_host && position_.count(key_of(candidate)) == 0)
-      trials.push_back(
-          {TRY(inline_calls(candidate.sub_graph.extract(graph_))), candidate.spec->target});
+  for (const CandidatePartition& candidate : candidates) {
+    if (candidate.spec->is_host || position_.count(key_of(candidate)) != 0) continue;
+    trials.push_back(
+        {TRY(inline_calls(candidate.sub_graph.extract(graph_))), candidate.spec->target});
+    if (const Variant* wanted = wanted_variant(candidate)) trials.back().wanted = *wanted;
+  }
   costs_.try_ahead(trials, [&](size_t done) {
     if (progress_ != nullptr) progress_->update(kPhase, done, trials.size(), 0, 0);
   });
@@ -226,7 +250,7 @@ Result<size_t> LightSearch::look_at(const CandidatePartition& candidate) {
     seen_.push_back({candidate, TRY(inline_calls(candidate.sub_graph.extract(graph_))), nullptr});
     position_of_[seen_.back().function.get()] = position;
     if (seen_[position].is_host()) return TRY(trust_host(seen_[position])), position;
-    TRY(try_candidate(position, nullptr));
+    TRY(try_candidate(position, wanted_variant(candidate)));
   }
   // The one that was tried may have been refused since, or left out on demand, or another is
   // stated.
@@ -391,63 +415,6 @@ void LightSearch::warn_of_fallbacks(const NamedCover& cover) const {
           say(other, row.variant.name + ": " + invalid->reason);
     }
   }
-}
-
-LightCovers::LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders)
-    : context_(std::move(context)) {
-  for (const PartitionSpecPtr& leader : leaders)
-    searches_.push_back(std::make_unique<LightSearch>(context_, leader));
-}
-
-Result<CoverSearch> LightCovers::find() {
-  // A cover of very many kernels takes long to try, and loses to one of few by their launches
-  // alone.
-  constexpr size_t kMany = 256, kTimesAsMany = 8;
-  std::vector<std::pair<size_t, LightSearch*>> order;
-  for (const auto& search : searches_) {
-    const size_t kernels = search->count_untried();
-    order.emplace_back(kernels > kMany ? kernels : 0, search.get());
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  CoverSearch found;
-  Status none;
-  for (const auto& [kernels, search] : order) {
-    if (!found.covers.empty() && kernels > kTimesAsMany * found.covers[0].kernels.size()) break;
-    const Result<CoverSearch> one = search->find();
-    if (one) {
-      add_cover(one->covers[0], one->candidates, found);
-    } else if (none.ok()) {
-      none = one.status();
-    }
-  }
-  if (found.covers.empty()) return none;
-  return found;
-}
-
-Result<CoverSearch> LightCovers::find_again(const PlanRow& plan) {
-  again_ = std::make_unique<LightSearch>(context_, nullptr);
-  return again_->find_again(plan);
-}
-
-void LightCovers::refuse(const std::string& kernel, const std::string& reason) {
-  for (const auto& search : searches_) search->refuse(kernel, reason);
-}
-
-std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates) {
-  std::vector<PartitionSpecPtr> leaders;
-  for (const PartitionSpecPtr& spec : candidates.specs)
-    if (!spec->is_host && find_backend(spec->target.kind)->traits().compiles_fast &&
-        std::any_of(candidates.found.begin(), candidates.found.end(),
-                    [&](const CandidatePartition& found) { return found.spec == spec; }))
-      leaders.push_back(spec);
-  if (leaders.empty()) leaders.push_back(nullptr);
-  return leaders;
-}
-
-bool is_determined(const std::vector<PartitionSpecPtr>& specs) {
-  return std::count_if(specs.begin(), specs.end(),
-                       [](const PartitionSpecPtr& spec) { return !spec->is_host; }) <= 1;
 }
 
 }  // namespace collage

@@ -32,6 +32,11 @@ bool is_determined(const std::vector<PartitionSpecPtr>& specs);
 // The toolchains that compile fast, of those that found candidates; one null pointer if none does.
 std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates);
 
+// Whether its kernels only place tensors inside one another.
+bool moves_nothing(const PartitionSpec& spec);
+// Whether kernels take milliseconds to compile.
+bool compiles_fast(const PartitionSpec& spec);
+
 // What is given by reference must outlive what uses it.
 struct LightContext {
   const Candidates& candidates;
@@ -40,6 +45,7 @@ struct LightContext {
   const CompileOptions& compile;
   KernelCompiler compile_kernel;
   Progress* progress = nullptr;  // may be null
+  bool by_estimates = false;     // a cover is made by estimates, too (estimated_cover.h)
 };
 
 // As an estimator it gives what is known, else analytic estimates, and tries what a cover uses.
@@ -55,6 +61,10 @@ class LightSearch : private CostEstimator {
   size_t count_untried() const;
   // The cover of these kernels, if they still exist and compile.
   Result<CoverSearch> find_again(const PlanRow& plan);
+  // Likewise of a cover of other candidates, whose kernels are tried beside each other.
+  Result<CoverSearch> adopt(const NamedCover& cover,
+                            const std::vector<CostedCandidate>& candidates);
+  const std::vector<CostedCandidate>& seen() const { return seen_; }
   // Leaves a kernel (kernel_text) out of the covers found from now on.
   void refuse(const std::string& kernel, const std::string& reason);
 
@@ -66,6 +76,7 @@ class LightSearch : private CostEstimator {
   int rank_of(const PartitionSpec& spec) const;
   // The text of the variant that a candidate's kernel must have; "": any.
   const std::string& required_variant(const CandidatePartition& candidate) const;
+  const Variant* wanted_variant(const CandidatePartition& candidate) const;
   Status try_beside_each_other(const std::vector<CandidatePartition>& candidates);
   Result<size_t> look_at(const CandidatePartition& candidate);
   Result<std::optional<Variant>> unlisted_stated(const CostedCandidate& entry) const;
@@ -100,6 +111,7 @@ class LightSearch : private CostEstimator {
   const PartitionSpecPtr leader_;
   std::map<std::string, std::string> required_;  // variants, by candidate: find_again
   std::vector<CandidatePartition> halves_;       // of regions that failed
+  std::map<std::string, Variant> wanted_;        // likewise: adopt
   std::vector<CostedCandidate> seen_;
   std::map<std::string, size_t> position_;             // in it
   std::map<const FunctionNode*, size_t> position_of_;  // likewise
@@ -108,10 +120,14 @@ class LightSearch : private CostEstimator {
   std::vector<std::shared_ptr<Kernel>> kernels_;       // of it, until they are lowered
 };
 
-// The covers that lead toolchains' searches give, and the one that is known already.
+class EstimatedSearch;
+
+// The covers that lead toolchains' searches give, the one of estimates, and the one that is known
+// already.
 class LightCovers {
  public:
   LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders);
+  ~LightCovers();
 
   // Those of the searches that find one; the first one's error if none does. A search whose cover
   // has very many kernels is left out where another one's has few.
@@ -122,6 +138,7 @@ class LightCovers {
  private:
   const LightContext context_;
   std::vector<std::unique_ptr<LightSearch>> searches_;
+  std::unique_ptr<EstimatedSearch> estimated_;  // may be null
   std::unique_ptr<LightSearch> again_;  // holds the known plan's kernels until it is lowered
 };
 

@@ -229,7 +229,7 @@ LightCovers light_covers(const Candidates& candidates, CompileContext& context) 
     return context.kernels.compile(function, partition, variant, context.compile);
   };
   return {{candidates, context.costs, demands_of(context.options), context.compile, compile,
-           context.progress},
+           context.progress, context.answers_first},
           leaders};
 }
 

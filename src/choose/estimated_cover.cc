@@ -1,0 +1,95 @@
+#include "choose/estimated_cover.h"
+
+#include <algorithm>
+
+namespace collage {
+
+namespace {
+
+bool is_of_row(const MeasuredVariant& row) {
+  return measured(row.cost) != nullptr || row.elsewhere > 0;
+}
+
+}  // namespace
+
+EstimatedSearch::EstimatedSearch(LightContext context)
+    : context_(std::move(context)), expected_(context_.costs, Missing::kExpect) {}
+
+// Those of targets that compile fast, and of others where none of these can do some of it.
+Candidates EstimatedSearch::fast_candidates() const {
+  Candidates some = context_.candidates;
+  const auto is_fast = [](const CandidatePartition& candidate) {
+    return compiles_fast(*candidate.spec);
+  };
+  IndexSet reached;
+  for (const CandidatePartition& candidate : some.found)
+    if (!candidate.spec->is_host && is_fast(candidate)) reached |= candidate.sub_graph.inside();
+  std::erase_if(some.found, [&](const CandidatePartition& candidate) {
+    return !is_fast(candidate) && candidate.sub_graph.inside().is_subset_of(reached);
+  });
+  return some;
+}
+
+Result<CoverSearch> EstimatedSearch::search() {
+  if (!candidates_) candidates_ = fast_candidates();
+  if (!costs_)
+    costs_ = TRY(find_costs(*candidates_, context_.demands, expected_, context_.progress));
+  return find_covers(*candidates_->graph, costs_->candidates, expected_,
+                     {.wanted = WantedCovers::kCheapest, .targets = &*candidates_});
+}
+
+Result<CoverSearch> EstimatedSearch::find() {
+  constexpr int kMostAttempts = 3;
+  if (!context_.costs.store().can_expect()) return unsupported("nothing is known of kernels");
+  for (int attempt = 1;; ++attempt) {
+    const CoverSearch expected = TRY(search());
+    const NamedCover& cover = expected.covers.at(0);
+    tried_ = std::make_unique<LightSearch>(context_, nullptr);
+    Result<CoverSearch> found = tried_->adopt(cover, expected.candidates);
+    if (found) {
+      is_of_rows_ =
+          std::all_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
+            return expected.candidates[kernel.candidate].is_host() ||
+                   is_of_row(row_of(kernel, expected.candidates));
+          });
+      found->covers[0].name = "by estimates";
+      found->covers[0].origin = kFirstAnswer;
+      return found;
+    }
+    if (attempt == kMostAttempts || context_.costs.is_stopped()) return found;
+    refuse_failed(cover, expected.candidates);
+  }
+}
+
+void EstimatedSearch::refuse_failed(const NamedCover& cover,
+                                    const std::vector<CostedCandidate>& candidates) {
+  for (const Cover::Kernel& kernel : cover.kernels) {
+    const CostedCandidate& own = candidates[kernel.candidate];
+    const Variant& variant = row_of(kernel, candidates).variant;
+    for (const CostedCandidate& seen : tried_->seen()) {
+      if (seen.partition.spec != own.partition.spec ||
+          !(seen.partition.sub_graph.inside() == own.partition.sub_graph.inside()))
+        continue;
+      const bool works = std::any_of(
+          seen.costs->variants.begin(), seen.costs->variants.end(), [&](const auto& row) {
+            return row.variant == variant && !std::holds_alternative<Invalid>(row.cost);
+          });
+      if (!works) refuse(kernel_text(own.partition, variant), "it failed when it was tried");
+    }
+  }
+}
+
+void EstimatedSearch::refuse(const std::string& kernel, const std::string& reason) {
+  if (!costs_) return;
+  for (CostedCandidate& entry : costs_->candidates) {
+    if (entry.costs == nullptr) continue;
+    for (size_t v = 0; v < entry.costs->variants.size(); ++v) {
+      if (kernel_text(entry.partition, entry.costs->variants[v].variant) != kernel) continue;
+      auto costs = std::make_shared<TargetCosts>(*entry.costs);
+      costs->variants[v].cost = Invalid{reason};
+      entry.costs = std::move(costs);
+    }
+  }
+}
+
+}  // namespace collage

@@ -1,0 +1,94 @@
+// Which covers are made without measuring: by whom, and all of them.
+#include <algorithm>
+
+#include "base/log.h"
+#include "choose/estimated_cover.h"
+#include "choose/light_cover.h"
+
+namespace collage {
+
+bool moves_nothing(const PartitionSpec& spec) {
+  const std::vector<KernelRow>& kernels = find_backend(spec.target.kind)->traits().kernels;
+  return !kernels.empty() && std::all_of(kernels.begin(), kernels.end(),
+                                         [](const KernelRow& row) { return row.work.in_place; });
+}
+
+LightCovers::LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders)
+    : context_(std::move(context)) {
+  if (context_.by_estimates) estimated_ = std::make_unique<EstimatedSearch>(context_);
+  for (const PartitionSpecPtr& leader : leaders)
+    searches_.push_back(std::make_unique<LightSearch>(context_, leader));
+}
+
+Result<CoverSearch> LightCovers::find() {
+  CoverSearch found;
+  Status none;
+  if (estimated_ != nullptr) {
+    if (Result<CoverSearch> one = estimated_->find()) {
+      if (estimated_->is_of_rows()) return one;
+      found = std::move(one).value();
+    } else {
+      log::info("no cover by estimates: {}", one.status().message());
+    }
+  }
+  // A cover of very many kernels takes long to try, and loses to one of few by their launches
+  // alone.
+  constexpr size_t kMany = 256, kTimesAsMany = 8;
+  std::vector<std::pair<size_t, LightSearch*>> order;
+  for (const auto& search : searches_) {
+    const size_t kernels = search->count_untried();
+    order.emplace_back(kernels > kMany ? kernels : 0, search.get());
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [kernels, search] : order) {
+    if (!found.covers.empty() && kernels > kTimesAsMany * found.covers[0].kernels.size()) break;
+    const Result<CoverSearch> one = search->find();
+    if (one) {
+      const auto is_same = [&](const NamedCover& other) {
+        return other.text == one->covers[0].text;
+      };
+      if (std::none_of(found.covers.begin(), found.covers.end(), is_same))
+        add_cover(one->covers[0], one->candidates, found);
+    } else if (none.ok()) {
+      none = one.status();
+    }
+  }
+  if (found.covers.empty()) return none;
+  return found;
+}
+
+Result<CoverSearch> LightCovers::find_again(const PlanRow& plan) {
+  again_ = std::make_unique<LightSearch>(context_, nullptr);
+  return again_->find_again(plan);
+}
+
+void LightCovers::refuse(const std::string& kernel, const std::string& reason) {
+  if (estimated_ != nullptr) estimated_->refuse(kernel, reason);
+  for (const auto& search : searches_) search->refuse(kernel, reason);
+}
+
+LightCovers::~LightCovers() = default;
+
+std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates) {
+  std::vector<PartitionSpecPtr> leaders;
+  for (const PartitionSpecPtr& spec : candidates.specs)
+    if (!spec->is_host && find_backend(spec->target.kind)->traits().compiles_fast &&
+        std::any_of(candidates.found.begin(), candidates.found.end(),
+                    [&](const CandidatePartition& found) { return found.spec == spec; }))
+      leaders.push_back(spec);
+  if (leaders.empty()) leaders.push_back(nullptr);
+  return leaders;
+}
+
+bool compiles_fast(const PartitionSpec& spec) {
+  return spec.is_host || moves_nothing(spec) ||
+         find_backend(spec.target.kind)->traits().compiles_fast;
+}
+
+bool is_determined(const std::vector<PartitionSpecPtr>& specs) {
+  return std::count_if(specs.begin(), specs.end(),
+                       [](const PartitionSpecPtr& spec) { return !spec->is_host; }) <= 1;
+}
+
+}  // namespace collage
