@@ -6,10 +6,10 @@
 #include "backend/native/codegen/array_size.h"
 #include "backend/native/integers/real_products.h"
 #include "backend/native/kernel_group.h"
-#include "backend/native/stages/collapse.h"
 #include "ir/visitor.h"
 #include "tensor_program/accesses.h"
 #include "tensor_program/call.h"
+#include "tensor_program/emit/collapse.h"
 #include "tensor_program/emit/emit.h"
 #include "tensor_program/magnitude.h"
 #include "tensor_program/pattern_kind.h"
@@ -142,7 +142,7 @@ Result<Program> emitted_stages(const Function& flat, std::vector<ChannelLayout> 
       return unsupported("native: a tensor program alone keeps the schedule it brings");
   }
   const bool calls = calls_program(flat);
-  Function function = calls ? flat : collapse_dims(flat, layouts.empty() ? 0 : 2);
+  Function function = calls ? flat : tensor_program::collapse_dims(flat, layouts.empty() ? 0 : 2);
   tensor_program::EmitForm form{.joins_by_parts = true, .layouts = std::move(layouts)};
   if (!calls && !has_integer_product(function)) {
     const KernelGroup group = TRY(analyse_group(function));

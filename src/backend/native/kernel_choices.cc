@@ -6,7 +6,6 @@
 
 #include "backend/native/called_program.h"
 #include "backend/native/codegen/vector_width.h"
-#include "backend/native/stages/collapse.h"
 #include "backend/native/templates/conv_blocking.h"
 #include "backend/native/templates/conv_template.h"
 #include "backend/native/templates/conv_weights.h"
@@ -14,6 +13,7 @@
 #include "backend/native/templates/upsampled_conv_template.h"
 #include "backend/native/templates/winograd_template.h"
 #include "ir/visitor.h"
+#include "tensor_program/emit/collapse.h"
 
 namespace collage::native {
 
@@ -52,7 +52,7 @@ Function collapsed_for(const Function& function, const Variant& variant) {
   bool blocked = false;
   for (const Encoding& e : variant.inputs) blocked = blocked || !e.layout.is_plain();
   for (const Encoding& e : variant.outputs) blocked = blocked || !e.layout.is_plain();
-  return collapse_dims(function, blocked ? 2 : 0);
+  return tensor_program::collapse_dims(function, blocked ? 2 : 0);
 }
 
 std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in, ChannelLayout out,

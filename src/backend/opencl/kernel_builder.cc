@@ -4,13 +4,13 @@
 
 #include "backend/native/codegen/real_limits.h"
 #include "backend/native/kernel_group.h"
-#include "backend/native/stages/collapse.h"
 #include "backend/opencl/lookup.h"
 #include "backend/opencl/packed_constants.h"
 #include "backend/opencl/prepare.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "tensor_program/call.h"
+#include "tensor_program/emit/collapse.h"
 
 namespace collage::opencl {
 namespace {
@@ -120,7 +120,7 @@ struct Emitted {
 
 Result<Emitted> emitted(const Function& flat, const Tile& tile) {
   Emitted made;
-  made.function = TRY(prepared(native::collapse_dims(flat, 0)));
+  made.function = TRY(prepared(tensor_program::collapse_dims(flat, 0)));
   made.emitter = std::make_unique<tp::Emitter>(
       made.function, std::vector(made.function->params.size(), tp::ChannelLayout::kPlain), false);
   const std::vector<Expr> order = post_order(made.function->body);

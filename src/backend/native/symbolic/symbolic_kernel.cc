@@ -2,10 +2,10 @@
 
 #include "backend/native/called_program.h"
 #include "backend/native/kernel_choices.h"
-#include "backend/native/stages/collapse.h"
 #include "backend/native/symbolic/merged_rows.h"
 #include "backend/native/symbolic/symbolic_product.h"
 #include "backend/native/symbolic/symbolic_schedule.h"
+#include "tensor_program/emit/collapse.h"
 #include "tensor_program/emit/emit.h"
 #include "tensor_program/generalise.h"
 #include "tensor_program/program_key.h"
@@ -29,7 +29,7 @@ Result<General> general_program(const Function& flat) {
   if (computes_stages(flat)) return unsupported("native: a user's program over symbols");
   KernelGroup group = TRY(analyse_group(flat));
   const bool is_product = group.kind == KernelGroup::Kind::kMatmul;
-  if (is_product) group = TRY(analyse_group(collapse_dims(flat, 0)));
+  if (is_product) group = TRY(analyse_group(tensor_program::collapse_dims(flat, 0)));
   if ((group.kind != KernelGroup::Kind::kGeneric && !is_product) || group.results.size() != 1)
     return unsupported("native: a template over symbols");
   // Behind it are views alone, of the same bytes.

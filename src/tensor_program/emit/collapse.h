@@ -8,10 +8,10 @@
 
 #include "ir/expr.h"
 
-namespace collage::native {
+namespace collage::tensor_program {
 
 /// Parameters keep their order. Dimensions before `first` are left alone. The function itself where
 /// nothing collapses.
 Function collapse_dims(const Function& function, int64_t first);
 
-}  // namespace collage::native
+}  // namespace collage::tensor_program

@@ -1,4 +1,4 @@
-#include "backend/native/stages/collapse.h"
+#include "tensor_program/emit/collapse.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -9,7 +9,7 @@
 #include "ops/window.h"
 #include "tensor_program/emit/emitter.h"
 
-namespace collage::native {
+namespace collage::tensor_program {
 namespace {
 
 /// `shape` with leading ones up to `rank`.
@@ -93,7 +93,7 @@ class Collapser {
           if (!use_parameter(call->args[i])) return false;
         continue;
       }
-      const tensor_program::EmitRule* rule = tensor_program::find_emit_rule(call->op->name);
+      const EmitRule* rule = tensor_program::find_emit_rule(call->op->name);
       if (rule == nullptr || !rule->elementwise || call->op->name == "nn.prelu") return false;
       if (node->tensor_type().shape.size() > shape_.size()) return false;
       for (size_t i = 0; i < call->args.size(); ++i) {
@@ -127,8 +127,7 @@ class Collapser {
 
   bool use_bias(const CallNode& call) {
     const Shape& data = call.args[0]->tensor_type().shape;
-    const int64_t axis =
-        tensor_program::normal_axis_of(call, "axis", static_cast<int64_t>(data.size()));
+    const int64_t axis = normal_axis_of(call, "axis", static_cast<int64_t>(data.size()));
     Shape full(shape_.size(), 1);
     full[static_cast<size_t>(axis) + shape_.size() - data.size()] =
         call.args[1]->tensor_type().shape[0];
@@ -151,7 +150,7 @@ class Collapser {
   /// Of a call whose data have the result's rank or less, the dimension of the result.
   size_t parameter_axis(const CallNode& call) const {
     const size_t rank = call.tensor_type().shape.size();
-    const int64_t axis = tensor_program::normal_axis_of(call, "axis", static_cast<int64_t>(rank));
+    const int64_t axis = normal_axis_of(call, "axis", static_cast<int64_t>(rank));
     return static_cast<size_t>(axis) + shape_.size() - rank;
   }
 
@@ -257,4 +256,4 @@ Function collapse_dims(const Function& function, int64_t first) {
   return Collapser(function, first).run();
 }
 
-}  // namespace collage::native
+}  // namespace collage::tensor_program
