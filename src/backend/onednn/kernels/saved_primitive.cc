@@ -2,9 +2,12 @@
 
 #include <bit>
 #include <memory>
+#include <optional>
 
 #include "backend/onednn/kernels/saved_desc.h"
 #include "runtime/saved_fields.h"
+#include "runtime/team_region.h"
+#include "runtime/thread_team.h"
 
 namespace collage::onednn {
 
@@ -343,9 +346,11 @@ Result<json> save_primitive(const dnnl::primitive& primitive, const Masks& masks
   return saved;
 }
 
-Result<dnnl::primitive> load_primitive(const json& saved) {
-  const JsonFields fields(saved);
-  const Description description = TRY(read(fields));
+namespace {
+
+// With as many threads as regions have now; none where it takes more memory than `scratchpad`.
+Result<std::optional<dnnl::primitive>> make_primitive(const Description& description,
+                                                      const JsonFields& fields, size_t scratchpad) {
   const std::string wanted = TRY(fields.text("implementation"));
   dnnl_primitive_desc_t made = nullptr;
   if (create(description, &made) != dnnl_success)
@@ -364,10 +369,24 @@ Result<dnnl::primitive> load_primitive(const json& saved) {
   const Reader reader(primitive);
   if (fields.has("weights"))
     TRY(check_chosen(*TRY(fields.object("weights")), reader.desc(dnnl_query_weights_md)));
-  const int64_t scratchpad = TRY(fields.integer("scratchpad", 0, most_bytes()));
-  if (reader.desc(dnnl_query_scratchpad_md).get_size() > static_cast<size_t>(scratchpad))
-    return bad_model("onednn: '{}' takes more memory here", wanted);
-  return primitive;
+  if (reader.desc(dnnl_query_scratchpad_md).get_size() > scratchpad)
+    return std::optional<dnnl::primitive>();
+  return std::optional(std::move(primitive));
+}
+
+}  // namespace
+
+Result<dnnl::primitive> load_primitive(const json& saved) {
+  const JsonFields fields(saved);
+  const Description description = TRY(read(fields));
+  const auto scratchpad = static_cast<size_t>(TRY(fields.integer("scratchpad", 0, most_bytes())));
+  // Some take memory for each thread: where it was saved for fewer, it runs with fewer.
+  for (int threads = team_threads(); threads > 0; --threads) {
+    const TeamScope scope(threads);
+    if (std::optional<dnnl::primitive> made = TRY(make_primitive(description, fields, scratchpad)))
+      return *std::move(made);
+  }
+  return bad_model("onednn: '{}' takes more memory here", TRY(fields.text("implementation")));
 }
 
 }  // namespace collage::onednn
