@@ -77,8 +77,10 @@ Term position_of(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Stored& first =
       e.reduce(call, 1, last ? Combine::kMax : Combine::kMin, shape, axes, position, as_is);
   Coords kept = at;
-  if (!call.attrs.flag("keepdims"))
-    kept = {at.logical, {}, {}}, kept.logical.insert(kept.logical.begin() + axes[0], Term(0));
+  if (!call.attrs.flag("keepdims")) {
+    kept = {at.logical, {}, {}};
+    kept.logical.insert(kept.logical.begin() + axes[0], Term(0));
+  }
   return cast(call.tensor_type().dtype, Emitter::read_kept(first, axes, kept));
 }
 Status check_position(const CallNode& call) {
