@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "choose/estimated_cover.h"
 #include "choose/light_cover.h"
 
@@ -21,6 +22,7 @@ LightCovers::LightCovers(LightContext context, const std::vector<PartitionSpecPt
 }
 
 Result<CoverSearch> LightCovers::find() {
+  const Stopwatch watch;
   CoverSearch found;
   Status none;
   if (estimated_ != nullptr) {
@@ -34,6 +36,8 @@ Result<CoverSearch> LightCovers::find() {
   // A cover of very many kernels takes long to try, and loses to one of few by their launches
   // alone.
   constexpr size_t kMany = 256, kTimesAsMany = 8;
+  // Where one takes that long the model is large, and so does running two.
+  constexpr double kPatience = 10;
   std::vector<std::pair<size_t, LightSearch*>> order;
   for (const auto& search : searches_) {
     const size_t kernels = search->count_untried();
@@ -42,7 +46,9 @@ Result<CoverSearch> LightCovers::find() {
   std::stable_sort(order.begin(), order.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [kernels, search] : order) {
-    if (!found.covers.empty() && kernels > kTimesAsMany * found.covers[0].kernels.size()) break;
+    if (!found.covers.empty() &&
+        (watch.seconds() > kPatience || kernels > kTimesAsMany * found.covers[0].kernels.size()))
+      break;
     const Result<CoverSearch> one = search->find();
     if (one) {
       const auto is_same = [&](const NamedCover& other) {

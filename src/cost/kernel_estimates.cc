@@ -76,7 +76,7 @@ Terms least_squares(const std::vector<Terms>& rows) {
 }  // namespace
 
 std::string algorithm_of(const Variant& variant) {
-  return variant.name.substr(0, variant.name.find(' '));
+  return fmt::format("{} {:.2g}", variant.work.unit, variant.work.multiplications);
 }
 
 KernelWork work_of(const Function& function, const Variant& variant, CacheState cache) {

@@ -56,7 +56,8 @@ class KernelEstimates {
   std::map<std::array<std::string, 3>, Coefficients> known_;
 };
 
-// The algorithm that a variant's name begins with.
+// What tells a variant's algorithm from others of its target: the numbers that it multiplies, and
+// how many times for one multiplication that the function states ("float32 0.25").
 std::string algorithm_of(const Variant& variant);
 // The target of samples that are conversions.
 inline constexpr const char* kConversions = "conversion";

@@ -3,7 +3,7 @@
 // what a plan uses is tried here, and plans are timed.
 //
 //   {"collage_costs": 1, "processor": "…", "threads": 2, "versions": {…}, "speed": {…}}
-//   estimate ["onednn", "nn.conv2d", "direct", 2.1, 1.3, 0, 1.1]     kernel_estimates.h
+//   estimate ["onednn", "nn.conv2d", "float32 1", 2.1, 1.3, 0, 1.1]  kernel_estimates.h
 //   variant {"name": "direct", …}                                    numbered from 0
 //   kernel 0123456789abcdef w 0:31.4 2:29.0                           microseconds
 //   conversion 0123456789abcdef w 3.1

@@ -97,7 +97,10 @@ TEST(KernelEstimates, TellFamiliesByTheHeaviestOperator) {
   EXPECT_EQ(family(conv({16, 1, 3, 3}, 16, {1, 1, 1, 1})), "nn.conv2d depthwise");
   EXPECT_EQ(family(conv({16, 4, 3, 3}, 4, {1, 1, 1, 1})), "nn.conv2d grouped");
   const Function relu = testing::unary("nn.relu", {8, 8});
-  EXPECT_EQ(algorithm_of(Variant::plain("direct x2", relu)), "direct");
+  Variant variant = Variant::plain("direct x2", relu);
+  EXPECT_EQ(algorithm_of(variant), "float32 1");
+  variant.work = Work::of_winograd(4);
+  EXPECT_EQ(algorithm_of(variant), "float32 0.25");
   const KernelWork work = work_of(relu, Variant::plain("a", relu), CacheState::kCold);
   EXPECT_EQ(work.activations, 2 * 8 * 8 * 4);
   EXPECT_EQ(work.constants, 0);

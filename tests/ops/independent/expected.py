@@ -446,6 +446,5 @@ def scatter_elements(a, x, indices, updates):
 def scatter_nd(a, x, indices, updates):
     result = x.copy()
     for at in np.ndindex(indices.shape[:-1]):
-        to = tuple(indices[at])
-        result[to] = COMBINE[a["mode"]](result[to], updates[at])
+        result[tuple(indices[at])] = COMBINE[a["mode"]](result[tuple(indices[at])], updates[at])
     return result
