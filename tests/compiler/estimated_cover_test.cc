@@ -117,8 +117,11 @@ TEST_F(Estimated, WhatFailsItsTrialIsInNoCover) {
   ASSERT_EQ(report.covers.size(), 1u) << "the other one is the same";
   EXPECT_EQ(report.covers[0].name, "by estimates");
   EXPECT_THAT(targets_of(report), ::testing::HasSubstr(faulty));
-  for (const ReportedPlan::Kernel& kernel : report.kernels)
-    if (kernel.target == faulty) EXPECT_EQ(kernel.variant.name, "good");
+  for (const ReportedPlan::Kernel& kernel : report.kernels) {
+    if (kernel.target == faulty) {
+      EXPECT_EQ(kernel.variant.name, "good");
+    }
+  }
 }
 
 }  // namespace

@@ -91,10 +91,30 @@ Result<ov::OutputVector> convert_trunc(const CallView& view) {
   return one(make<ov::op::v1::Multiply>(make<ov::op::v0::Sign>(view[0]), size));
 }
 
+// With AVX-512 the library's own by erf doubles before it halves: above half the largest number it
+// is infinite, and NaN for infinity. It is the identity from 32 on.
 Result<ov::OutputVector> convert_gelu(const CallView& view) {
-  auto mode = view.attrs.string("approximate") == "tanh" ? ov::op::GeluApproximationMode::TANH
-                                                         : ov::op::GeluApproximationMode::ERF;
-  return one(make<ov::op::v7::Gelu>(view[0], mode));
+  const Value& x = view[0];
+  if (view.attrs.string("approximate") == "tanh")
+    return one(make<ov::op::v7::Gelu>(x, ov::op::GeluApproximationMode::TANH));
+  const auto gelu = [](const Value& of) {
+    return make<ov::op::v7::Gelu>(of, ov::op::GeluApproximationMode::ERF);
+  };
+  if (__builtin_cpu_supports("avx512f") == 0) return one(gelu(x));
+  const Value bound = scalar(32, x);
+  Value rest = make<ov::op::v0::Relu>(make<ov::op::v1::Subtract>(x, bound));
+  return one(make<ov::op::v1::Add>(gelu(make<ov::op::v1::Minimum>(x, bound)), rest));
+}
+
+// With AVX-512 a number is greater than NaN, but none less.
+Value is_greater(const Value& a, const Value& b) { return make<ov::op::v1::Less>(b, a); }
+
+Result<ov::OutputVector> convert_greater(const CallView& view) {
+  return one(is_greater(view[0], view[1]));
+}
+
+Result<ov::OutputVector> convert_greater_equal(const CallView& view) {
+  return one(make<ov::op::v1::LessEqual>(view[1], view[0]));
 }
 
 Result<ov::OutputVector> convert_hard_sigmoid(const CallView& view) {
@@ -120,7 +140,7 @@ Result<ov::OutputVector> convert_celu(const CallView& view) {
 }
 
 Result<ov::OutputVector> convert_thresholded_relu(const CallView& view) {
-  Value above = make<ov::op::v1::Greater>(view[0], scalar(view.attrs.real("alpha"), view[0]));
+  Value above = is_greater(view[0], scalar(view.attrs.real("alpha"), view[0]));
   return one(make<ov::op::v1::Select>(above, view[0], scalar(0, view[0])));
 }
 
@@ -129,7 +149,7 @@ Result<ov::OutputVector> convert_shrink(const CallView& view) {
   double lambd = view.attrs.real("lambd");
   Value bias = scalar(view.attrs.real("bias"), x), zero = scalar(0, x);
   Value below = make<ov::op::v1::Less>(x, scalar(-lambd, x));
-  Value above = make<ov::op::v1::Greater>(x, scalar(lambd, x));
+  Value above = is_greater(x, scalar(lambd, x));
   Value positive = make<ov::op::v1::Select>(above, make<ov::op::v1::Subtract>(x, bias), zero);
   return one(make<ov::op::v1::Select>(below, make<ov::op::v1::Add>(x, bias), positive));
 }
@@ -228,8 +248,8 @@ ConverterTable elementwise_converters() {
       {"not_equal", kFloat | kBool, binary<op::v1::NotEqual>},
       {"less", kFloat | kBool, binary<op::v1::Less>},
       {"less_equal", kFloat | kBool, binary<op::v1::LessEqual>},
-      {"greater", kFloat | kBool, binary<op::v1::Greater>},
-      {"greater_equal", kFloat | kBool, binary<op::v1::GreaterEqual>},
+      {"greater", kFloat | kBool, convert_greater},
+      {"greater_equal", kFloat | kBool, convert_greater_equal},
       {"logical_and", kBool, binary<op::v1::LogicalAnd>},
       {"logical_or", kBool, binary<op::v1::LogicalOr>},
       {"logical_xor", kBool, binary<op::v1::LogicalXor>},
