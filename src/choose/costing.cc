@@ -155,7 +155,7 @@ void leave_out(const Function& function, TargetCosts& costs, const VariantDemand
       row.cost = Invalid{row.variant.loses_nan ? "left out by strict accuracy: it may lose NaN"
                                                : "left out by strict accuracy: it may spread NaN"};
     if (demands.strict_accuracy && !row.repeatable)
-      row.cost = Invalid{"its results differ in bits from run to run"};
+      row.cost = Invalid{"its results differ in bits from run to run, or were not compared"};
   }
   if (demands.weights != nullptr) demands.weights->leave_out(function, costs);
 }

@@ -113,7 +113,7 @@ std::optional<TargetCosts> CostStore::find_measured(const CostKey& key, const Fu
   return timed && careless ? std::nullopt : std::move(known);
 }
 
-std::optional<TargetCosts> CostStore::find_hints(const CostKey& key, const Function* function) {
+std::optional<TargetCosts> CostStore::find_foreign(const CostKey& key, const Function* function) {
   const std::string id = CostDatabase::key_of(key.text, context_of(key));
   for (const char* kind : {"function", "trial"}) {
     const std::optional<std::string> value = database_.find_foreign(kind, id);
@@ -131,6 +131,10 @@ std::optional<TargetCosts> CostStore::find_hints(const CostKey& key, const Funct
     }
     return std::move(hints).value();
   }
+  return std::nullopt;
+}
+
+std::optional<TargetCosts> CostStore::find_shipped(const CostKey& key, const Function* function) {
   if (key.rounding == RoundingLimit::kAny) return std::nullopt;
   std::optional<TargetCosts> known =
       shipped() != nullptr ? shipped()->kernel(key.text, key.target, options_.cache) : std::nullopt;
@@ -154,6 +158,8 @@ const MachineSpeed& CostStore::speed() {
   speed_ = find_value(database_, "machine", id, speed_from_json);
   if (!speed_) {
     speed_ = probe_machine(options_.compile.threads);
+    // Without memory for it there is none, now.
+    if (speed_->float32 <= 0 || speed_->memory <= 0) return *speed_;
     database_.put("machine", id, kSpeedName, json_text(to_json(*speed_)), keys_.processor());
   }
   return *speed_;
@@ -176,14 +182,27 @@ std::optional<double> CostStore::expected_conversion(const TensorType& type, con
   return shipped()->expected(kConversions, "", work_of(type, from, to), [this] { return speed(); });
 }
 
-std::optional<TargetCosts> CostStore::find_offer(const CostKey& key, const Function* function) {
+std::optional<TargetCosts> CostStore::find_offer(const CostKey& key, const Function* function,
+                                                 bool takes_shipped) {
   std::optional<TargetCosts> known = find_measured(key, function);
   if (known) return known;
   known = find("trial", key, function);
-  if (!known) known = find_hints(key, function);
+  if (known) add_hints(key, function, *known);
+  if (!known) known = find_foreign(key, function);
+  if (!known && takes_shipped) known = find_shipped(key, function);
   if (known)
     for (MeasuredVariant& row : known->variants) row.tried = false;  // its cost is wanted
   return known;
+}
+
+void CostStore::add_hints(const CostKey& key, const Function* function, TargetCosts& offer) {
+  std::optional<TargetCosts> hints = find_foreign(key, function);
+  if (!hints) hints = find_shipped(key, function);
+  if (!hints) return;
+  for (MeasuredVariant& row : offer.variants)
+    for (const MeasuredVariant& hint : hints->variants)
+      if (hint.variant == row.variant && std::holds_alternative<Unknown>(row.cost))
+        row.elsewhere = hint.elsewhere;
 }
 
 void CostStore::put(const std::string& kind, const CostKey& key, const TargetCosts& costs) {

@@ -68,7 +68,11 @@ class CostStore {
   std::optional<TargetCosts> find_measured(const CostKey& key, const Function* function = nullptr,
                                            bool any_care = false);
   // Returns these, else the variants that there are, of unknown cost.
-  std::optional<TargetCosts> find_offer(const CostKey& key, const Function* function = nullptr);
+  // `takes_shipped`: what shipped rows list counts, which may not be what this build offers.
+  std::optional<TargetCosts> find_offer(const CostKey& key, const Function* function = nullptr,
+                                        bool takes_shipped = false);
+  // Adds to what is offered what it took elsewhere.
+  void add_hints(const CostKey& key, const Function* function, TargetCosts& offer);
   // Whether there are shipped costs to make estimates by.
   bool can_expect() { return shipped() != nullptr; }
   // Returns what a kernel, or a conversion, is expected to take where nobody measured it here: by
@@ -116,7 +120,8 @@ class CostStore {
   }
   std::string id_of(const CostKey& key) const { return context_of(key) + key.text; }
   // Returns a foreign row: the variants, and what they took elsewhere.
-  std::optional<TargetCosts> find_hints(const CostKey& key, const Function* function);
+  std::optional<TargetCosts> find_foreign(const CostKey& key, const Function* function);
+  std::optional<TargetCosts> find_shipped(const CostKey& key, const Function* function);
   const ShippedCosts* shipped();  // null: there are none
   // As it was probed on this machine, once.
   const MachineSpeed& speed();

@@ -202,7 +202,8 @@ Result<std::vector<TargetCosts>> MeasuredCosts::kernel_costs(
     if (estimates() && !is_known(function, target)) {
       // With what foreign rows say of it.
       const CostKey key{canonical_text(function), target};
-      if (std::optional<TargetCosts> offer = store_->find_offer(key, &function)) {
+      if (std::optional<TargetCosts> offer =
+              store_->find_offer(key, &function, missing_ == Missing::kExpect)) {
         answers[q] = std::move(*offer);
       } else {
         answers[q].target = name;

@@ -1,6 +1,6 @@
 // ShippedCosts: what kernels and conversions took on processors that were measured before, in files
 // that are installed beside the library, one a processor and number of threads. They are estimates:
-// what a plan uses is tried here, and plans are timed.
+// what a plan uses is tried here, and programs are checked.
 //
 //   {"collage_costs": 1, "processor": "…", "threads": 2, "versions": {…}, "speed": {…}}
 //   estimate ["onednn", "nn.conv2d", "float32 1", 2.1, 1.3, 0, 1.1]  kernel_estimates.h

@@ -61,13 +61,15 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
 Result<TargetCosts> MeasuredCosts::offer(const Function& function, const CostKey& key,
                                          std::vector<std::pair<CostKey, TargetCosts>>& fresh) {
   if (tensor_program::is_local(function)) return listed_here(function, key);
-  if (std::optional<TargetCosts> known = store_->find_offer(key, &function))
+  const bool takes_shipped = missing_ == Missing::kExpect;
+  if (std::optional<TargetCosts> known = store_->find_offer(key, &function, takes_shipped))
     return std::move(*known);
   if (is_frozen()) return frozen_miss(key.text, key.target);
   Measurer::Answer listed =
       TRY(measurer_->ask(measurer_->task_of(ListRequest{{key.text}}, {key.target.to_string()})));
   if (!listed) return not_measured(function, key);
   fresh.emplace_back(key, listed->at(0));
+  store_->add_hints(key, &function, listed->at(0));
   return std::move(listed->at(0));
 }
 
@@ -206,7 +208,8 @@ bool MeasuredCosts::is_known(const Function& function, const Target& target) {
 
 bool MeasuredCosts::is_offer_known(const Function& function, const std::string& text,
                                    const Target& target) {
-  return tensor_program::is_local(function) || store_->find_offer({text, target}).has_value();
+  return tensor_program::is_local(function) ||
+         store_->find_offer({text, target}, nullptr, missing_ == Missing::kExpect).has_value();
 }
 
 }  // namespace collage

@@ -162,7 +162,7 @@ TEST_F(Shipped, AreAskedLast) {
   const auto offered = [&]() -> MeasuredVariant {
     const auto database = CostDatabase::open(file);
     CostStore store(*database, options);
-    const std::optional<TargetCosts> offer = store.find_offer(key, &function_);
+    const std::optional<TargetCosts> offer = store.find_offer(key, &function_, true);
     EXPECT_TRUE(offer.has_value());
     return offer ? offer->variants.at(0) : MeasuredVariant();
   };
@@ -182,9 +182,20 @@ TEST_F(Shipped, AreAskedLast) {
   EXPECT_NE(measured(offered().cost), nullptr);
   EXPECT_EQ(offered().elsewhere, 0);
 
+  // What this build lists is what it offers, with what that took there.
+  const auto listing = CostDatabase::in_memory();
+  CostStore store(*listing, options);
+  EXPECT_FALSE(store.find_offer(key, &function_).has_value());
+  TargetCosts listed = store.find_offer(key, &function_, true).value();
+  listed.variants.resize(1);
+  listed.variants[0].elsewhere = 0;
+  store.put("trial", key, listed);
+  EXPECT_EQ(store.find_offer(key, &function_)->variants.size(), 1u);
+  EXPECT_NEAR(store.find_offer(key, &function_)->variants[0].elsewhere, 20e-6, 1e-12);
+
   options.frozen = true;
   const auto empty = CostDatabase::in_memory();
-  EXPECT_FALSE(CostStore(*empty, options).find_offer(key, &function_).has_value())
+  EXPECT_FALSE(CostStore(*empty, options).find_offer(key, &function_, true).has_value())
       << "where nothing may be measured, nothing is guessed";
 }
 

@@ -29,9 +29,12 @@ template <typename Special>
 bool copy_fields(CodedInputStream& in, uint32_t special_tag, std::string& to, Special&& special) {
   StringOutputStream stream(&to);
   CodedOutputStream out(&stream);
+  // A message with that much else is read whole: copies of it would be held beside one another.
+  constexpr size_t kMostCopied = 64 << 20;
   while (const uint32_t tag = in.ReadTag()) {
     if (tag == special_tag ? !special(out) : !WireFormatLite::SkipField(&in, tag, &out))
       return false;
+    if (to.size() > kMostCopied) return false;
   }
   return in.ConsumedEntireMessage();
 }

@@ -365,12 +365,13 @@ Result<std::optional<dnnl::primitive>> make_primitive(const Description& descrip
   while (name() != wanted)
     if (dnnl_primitive_desc_next_impl(made) != dnnl_success)
       return bad_model("onednn: there is no implementation '{}' here", wanted);
+  const auto* memory = dnnl_primitive_desc_query_md(made, dnnl_query_scratchpad_md, 0);
+  if (memory != nullptr && dnnl_memory_desc_get_size(memory) > scratchpad)
+    return std::optional<dnnl::primitive>();
   dnnl::primitive primitive(made);
   const Reader reader(primitive);
   if (fields.has("weights"))
     TRY(check_chosen(*TRY(fields.object("weights")), reader.desc(dnnl_query_weights_md)));
-  if (reader.desc(dnnl_query_scratchpad_md).get_size() > scratchpad)
-    return std::optional<dnnl::primitive>();
   return std::optional(std::move(primitive));
 }
 
