@@ -15,15 +15,16 @@ bool is_of_row(const MeasuredVariant& row) {
 EstimatedSearch::EstimatedSearch(LightContext context)
     : context_(std::move(context)), expected_(context_.costs, Missing::kExpect) {}
 
-// Those of targets that compile fast, and of others where none of these can do some of it.
+// Those of targets that compile fast, and of others, the host among them, where none of these can
+// do some of it.
 Candidates EstimatedSearch::fast_candidates() const {
   Candidates some = context_.candidates;
   const auto is_fast = [](const CandidatePartition& candidate) {
-    return compiles_fast(*candidate.spec);
+    return !candidate.spec->is_host && compiles_fast(*candidate.spec);
   };
   IndexSet reached;
   for (const CandidatePartition& candidate : some.found)
-    if (!candidate.spec->is_host && is_fast(candidate)) reached |= candidate.sub_graph.inside();
+    if (is_fast(candidate)) reached |= candidate.sub_graph.inside();
   std::erase_if(some.found, [&](const CandidatePartition& candidate) {
     return !is_fast(candidate) && candidate.sub_graph.inside().is_subset_of(reached);
   });

@@ -109,6 +109,12 @@ TEST_F(Estimated, ByEstimatesACoverTakesPartInTheRace) {
   EXPECT_EQ(report.estimates.measured, 0);
 }
 
+TEST_F(Estimated, TheHostDoesNotTakeWhatOthersDo) {
+  const CompileReport report = compiled(estimate("reference", 0.001) + estimate("onednn", 5));
+  EXPECT_EQ(report.covers.at(0).name, "by estimates");
+  EXPECT_EQ(targets_of(report).find("reference"), std::string::npos) << targets_of(report);
+}
+
 // The variant that is expected to be as fast as any is wrong: the next takes its place.
 TEST_F(Estimated, WhatFailsItsTrialIsInNoCover) {
   const std::string faulty = "faulty -fault=wrong_by_a_tenth";

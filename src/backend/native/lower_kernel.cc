@@ -87,7 +87,7 @@ Result<std::unique_ptr<Kernel>> lower_kernel(const Function& function, const Var
   KernelDump dump = TRY(KernelDump::open(variant, text));
   TRY(dump.write("function", [&]() -> Result<std::string> { return text; }));
   const Request request{flat, variant, schedule, options.threads, dump};
-  BuiltKernel built = TRY(guarded("native", [&] { return kind->build(request); }));
+  BuiltKernel built = TRY(guarded("native", [&, kind = kind] { return kind->build(request); }));
   const bool strict = holds_non_finite(flat);
   for (const auto& [step, form] :
        {std::pair("halide", PipelineText::kHalide), std::pair("assembly", PipelineText::kAssembly)})
