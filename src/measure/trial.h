@@ -25,8 +25,8 @@ struct Trial {
   GuardedBuffer workspace;
   // Both runs gave the same bits; false where one took long, and is compared with nothing.
   bool repeatable = true;
-  size_t digest = 0;       // of the verified outputs
-  Agreement agreement;     // of the first run
+  size_t digest = 0;    // of the verified outputs
+  Agreement agreement;  // of the first run
   // What the kernel did with NaN and infinities, as the variant's fields of these names.
   bool loses_nan = false, spreads_nan = false;
 };

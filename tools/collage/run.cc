@@ -13,7 +13,6 @@ namespace collage::tool {
 
 namespace {
 
-
 Status run(const SharedOptions& options) {
   if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
     return run_staged(*staged, options);

@@ -90,9 +90,7 @@ class StagedModel {
 
  private:
   StagedModel(std::filesystem::path file, StagedModelOptions options)
-      : file_(std::move(file)),
-        options_(std::move(options)),
-        data_(file_, options_.data_roots) {}
+      : file_(std::move(file)), options_(std::move(options)), data_(file_, options_.data_roots) {}
   Status read();
   Result<std::unique_ptr<::onnx::ModelProto>> read_message() const;
   // Reads the message again, for released initializers.
