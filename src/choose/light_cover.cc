@@ -84,11 +84,8 @@ Result<CoverSearch> LightSearch::find() {
 
 Result<CoverSearch> LightSearch::find_again(const PlanRow& plan) {
   TRY(adopt_boundaries(plan));
-  CoverSearch found;
-  found.covers.push_back(TRY(cover_of_chosen()));
+  CoverSearch found = TRY(compiled());
   found.covers[0].name = found.covers[0].origin = kKnownPlan;
-  if (!TRY(compile(found.covers[0]))) return internal_error("a kernel does not compile any more");
-  found.candidates = seen_;
   return found;
 }
 
@@ -105,11 +102,16 @@ Result<CoverSearch> LightSearch::adopt(const NamedCover& cover,
   }
   TRY(try_beside_each_other(kernels));
   for (const CandidatePartition& kernel : kernels) chosen_.insert(TRY(look_at(kernel)));
+  CoverSearch found = TRY(compiled());
+  if (progress_ != nullptr) progress_->finish(kPhase);
+  return found;
+}
+
+Result<CoverSearch> LightSearch::compiled() {
   CoverSearch found;
   found.covers.push_back(TRY(cover_of_chosen()));
   if (!TRY(compile(found.covers[0]))) return internal_error("a kernel does not compile");
   found.candidates = seen_;
-  if (progress_ != nullptr) progress_->finish(kPhase);
   return found;
 }
 

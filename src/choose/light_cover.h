@@ -34,7 +34,7 @@ std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates);
 
 // Whether its kernels only place tensors inside one another.
 bool moves_nothing(const PartitionSpec& spec);
-// Whether kernels take milliseconds to compile.
+// Whether kernels take milliseconds to compile. Not for the host.
 bool compiles_fast(const PartitionSpec& spec);
 
 // What is given by reference must outlive what uses it.
@@ -83,6 +83,8 @@ class LightSearch : private CostEstimator {
   Status trust_host(CostedCandidate& entry) const;
   Status try_candidate(size_t position, const Variant* wanted);
   Result<NamedCover> cover_of_chosen();
+  // It alone; an error where a kernel does not compile.
+  Result<CoverSearch> compiled();
   bool is_measured(const NamedCover& cover);
   Result<bool> compile(const NamedCover& cover);
   void warn_of_fallbacks(const NamedCover& cover) const;
@@ -109,9 +111,9 @@ class LightSearch : private CostEstimator {
   const KernelCompiler compile_kernel_;
   Progress* const progress_;
   const PartitionSpecPtr leader_;
-  std::map<std::string, std::string> required_;  // variants, by candidate: find_again
+  std::map<std::string, std::string> required_;  // variants, by candidate: find_again, adopt
+  std::map<std::string, Variant> wanted_;        // what they are to be tried as: adopt
   std::vector<CandidatePartition> halves_;       // of regions that failed
-  std::map<std::string, Variant> wanted_;        // likewise: adopt
   std::vector<CostedCandidate> seen_;
   std::map<std::string, size_t> position_;             // in it
   std::map<const FunctionNode*, size_t> position_of_;  // likewise

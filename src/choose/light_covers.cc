@@ -88,8 +88,7 @@ std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates) {
 }
 
 bool compiles_fast(const PartitionSpec& spec) {
-  return spec.is_host || moves_nothing(spec) ||
-         find_backend(spec.target.kind)->traits().compiles_fast;
+  return moves_nothing(spec) || find_backend(spec.target.kind)->traits().compiles_fast;
 }
 
 bool is_determined(const std::vector<PartitionSpecPtr>& specs) {

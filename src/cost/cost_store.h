@@ -121,6 +121,7 @@ class CostStore {
   std::string id_of(const CostKey& key) const { return context_of(key) + key.text; }
   // Returns a foreign row: the variants, and what they took elsewhere.
   std::optional<TargetCosts> find_foreign(const CostKey& key, const Function* function);
+  // Likewise of shipped rows.
   std::optional<TargetCosts> find_shipped(const CostKey& key, const Function* function);
   const ShippedCosts* shipped();  // null: there are none
   // As it was probed on this machine, once.

@@ -202,8 +202,7 @@ Result<std::vector<TargetCosts>> MeasuredCosts::kernel_costs(
     if (estimates() && !is_known(function, target)) {
       // With what foreign rows say of it.
       const CostKey key{canonical_text(function), target};
-      if (std::optional<TargetCosts> offer =
-              store_->find_offer(key, &function, missing_ == Missing::kExpect)) {
+      if (std::optional<TargetCosts> offer = store_->find_offer(key, &function, expects())) {
         answers[q] = std::move(*offer);
       } else {
         answers[q].target = name;
@@ -233,7 +232,7 @@ double MeasuredCosts::kernel_estimate(const Function& function, const TargetCost
   const Result<Target> target = Target::parse(costs.target);
   if (!target || find_backend(target->kind) == nullptr || is_host(*target))
     return analytic_seconds(function);
-  if (missing_ == Missing::kExpect)
+  if (expects())
     if (const auto expected = store_->expected(function, *target, costs.variants[variant].variant))
       return *expected;
   return store_->bounds.least(function, *target);
@@ -326,7 +325,7 @@ Status MeasuredCosts::end_schedule_search(const Function& function, const Target
 double MeasuredCosts::conversion_estimate(const TensorType& type, const Encoding& from,
                                           const Encoding& to) const {
   if (const auto seconds = given(type, from, to)) return *seconds;
-  if (missing_ == Missing::kExpect)
+  if (expects())
     if (const auto expected = store_->expected_conversion(type, from, to)) return *expected;
   return least_conversion_seconds(type, from, to, options_.compile.threads);
 }

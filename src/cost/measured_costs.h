@@ -127,6 +127,8 @@ class MeasuredCosts : public CostEstimator {
   CostStore& store() { return *store_; }
 
  private:
+  bool expects() const { return missing_ == Missing::kExpect; }
+  bool estimates() const { return missing_ == Missing::kEstimate || expects(); }
   // What the user says of it.
   std::optional<double> given(const Function& function, const std::string& target,
                               const Variant& variant) const;
@@ -154,8 +156,6 @@ class MeasuredCosts : public CostEstimator {
   const CostOptions options_;
   const std::shared_ptr<CostStore> store_;
   const std::shared_ptr<Measurer> measurer_;
-  bool estimates() const { return missing_ == Missing::kEstimate || missing_ == Missing::kExpect; }
-
   const Missing missing_ = Missing::kMeasure;
   bool missed_ = false;
   mutable std::map<Function, std::string> texts_;  // of functions that the user was asked about

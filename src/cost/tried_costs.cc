@@ -61,8 +61,7 @@ Result<std::vector<std::vector<TargetCosts>>> MeasuredCosts::offers(
 Result<TargetCosts> MeasuredCosts::offer(const Function& function, const CostKey& key,
                                          std::vector<std::pair<CostKey, TargetCosts>>& fresh) {
   if (tensor_program::is_local(function)) return listed_here(function, key);
-  const bool takes_shipped = missing_ == Missing::kExpect;
-  if (std::optional<TargetCosts> known = store_->find_offer(key, &function, takes_shipped))
+  if (std::optional<TargetCosts> known = store_->find_offer(key, &function, expects()))
     return std::move(*known);
   if (is_frozen()) return frozen_miss(key.text, key.target);
   Measurer::Answer listed =
@@ -209,7 +208,7 @@ bool MeasuredCosts::is_known(const Function& function, const Target& target) {
 bool MeasuredCosts::is_offer_known(const Function& function, const std::string& text,
                                    const Target& target) {
   return tensor_program::is_local(function) ||
-         store_->find_offer({text, target}, nullptr, missing_ == Missing::kExpect).has_value();
+         store_->find_offer({text, target}, nullptr, expects()).has_value();
 }
 
 }  // namespace collage

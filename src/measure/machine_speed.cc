@@ -1,16 +1,37 @@
 #include "measure/machine_speed.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
+#include <vector>
 
 #include "base/stopwatch.h"
-#include "measure/peak_loops.h"
 #include "runtime/huge_pages.h"
-#include "runtime/thread_team.h"
 
 namespace collage {
 
+double best_seconds(ThreadTeam& team, const std::function<void(int)>& body) {
+  constexpr int kRepeats = 7;
+  double best = std::numeric_limits<double>::infinity();
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    const Stopwatch watch;
+    team.run(body);
+    best = std::min(best, watch.seconds());
+  }
+  return best;
+}
+
+double operations_per_second(ThreadTeam& team, const ArithmeticLoop& loop, int rounds) {
+  std::vector<float> sums(static_cast<size_t>(team.size()) * 16);
+  const double seconds =
+      best_seconds(team, [&](int t) { sums[static_cast<size_t>(t) * 16] += loop.run(rounds); });
+  volatile float keep = std::accumulate(sums.begin(), sums.end(), 0.0F);
+  (void)keep;
+  return loop.operations_per_round * rounds * team.size() / seconds;
+}
+
 MachineSpeed probe_machine(int threads) {
-  constexpr int kMoments = 8, kLoopRounds = 20'000;
+  constexpr int kRounds = 20'000;
   constexpr size_t kStream = size_t{32} << 20;  // of each thread
   ThreadTeam team(threads);
   const auto parts = static_cast<size_t>(team.size());
@@ -20,23 +41,12 @@ MachineSpeed probe_machine(int threads) {
     return static_cast<char*>(buffer->get()) + static_cast<size_t>(t) * kStream;
   };
   team.run([&](int t) { write_buffer(part(t), kStream); });
-  const ArithmeticLoop loop = float32_loop();
-  MachineSpeed speed;
-  for (int moment = 0; moment < kMoments; ++moment) {
-    Stopwatch watch;
-    team.run([&](int) {
-      const float sum = loop.run(kLoopRounds);
-      asm volatile("" : : "x"(sum));
-    });
-    const double operations = loop.operations_per_round * kLoopRounds * team.size();
-    speed.float32 = std::max(speed.float32, operations / watch.restart());
-    team.run([&](int t) {
-      const long long sum = read_buffer(part(t), kStream);
-      asm volatile("" : : "r"(sum));
-    });
-    speed.memory = std::max(speed.memory, static_cast<double>(parts * kStream) / watch.seconds());
-  }
-  return speed;
+  const double reading = best_seconds(team, [&](int t) {
+    const long long sum = read_buffer(part(t), kStream);
+    asm volatile("" : : "r"(sum));
+  });
+  return {operations_per_second(team, float32_loop(), kRounds),
+          static_cast<double>(parts * kStream) / reading};
 }
 
 }  // namespace collage

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -11,8 +10,7 @@
 
 #include "backend/backend.h"
 #include "base/cache_sizes.h"
-#include "base/stopwatch.h"
-#include "measure/peak_loops.h"
+#include "measure/machine_speed.h"
 #include "report/roofline.h"
 #include "runtime/huge_pages.h"
 
@@ -22,7 +20,6 @@ namespace {
 
 constexpr int kArithmeticRounds = 100000;
 constexpr int kProbeRounds = 20000;
-constexpr int kRepeats = 7;
 // Of what goes through memory, which is the machine's: so many times, so far apart.
 constexpr int kMoments = 8;
 constexpr auto kApart = std::chrono::milliseconds(150);
@@ -31,26 +28,6 @@ constexpr auto kApart = std::chrono::milliseconds(150);
 constexpr size_t kLeastStream = size_t{192} << 20, kMostStreamOfOne = size_t{256} << 20;
 constexpr size_t kInnermost = 16 << 10;          // half of the smallest first level there is
 constexpr double kPassedInOneRepeat = 32 << 20;  // bytes a thread, at least
-
-// The shortest of some repeats of `body` on every thread of the team, in seconds.
-double best_seconds(ThreadTeam& team, const std::function<void(int)>& body) {
-  double best = std::numeric_limits<double>::infinity();
-  for (int repeat = 0; repeat < kRepeats; ++repeat) {
-    const Stopwatch watch;
-    team.run(body);
-    best = std::min(best, watch.seconds());
-  }
-  return best;
-}
-
-double operations_per_second(ThreadTeam& team, const ArithmeticLoop& loop) {
-  std::vector<float> sums(static_cast<size_t>(team.size()) * 16);
-  const double seconds = best_seconds(
-      team, [&](int t) { sums[static_cast<size_t>(t) * 16] += loop.run(kArithmeticRounds); });
-  volatile float keep = std::accumulate(sums.begin(), sums.end(), 0.0F);
-  (void)keep;
-  return loop.operations_per_round * kArithmeticRounds * team.size() / seconds;
-}
 
 // Of the units that backends know of: the matrix unit's products of bfloat16.
 double probed_operations(ThreadTeam& team) {
@@ -124,16 +101,18 @@ std::vector<MemoryLevel> measure_levels(ThreadTeam& team) {
 
 MachinePeaks measure_peaks(ThreadTeam& team) {
   MachinePeaks peaks;
-  peaks.flops_per_second = operations_per_second(team, float32_loop());
+  peaks.flops_per_second = operations_per_second(team, float32_loop(), kArithmeticRounds);
   double bfloat16 = probed_operations(team);
   if (const ArithmeticLoop loop = bfloat16_loop(); loop.run != nullptr)
-    bfloat16 = std::max(bfloat16, operations_per_second(team, loop));
+    bfloat16 = std::max(bfloat16, operations_per_second(team, loop, kArithmeticRounds));
   if (bfloat16 > 0) peaks.unit_operations_per_second["bfloat16"] = bfloat16;
   if (const ArithmeticLoop loop = int16_loop(); loop.run != nullptr)
-    peaks.unit_operations_per_second["int16"] = operations_per_second(team, loop);
+    peaks.unit_operations_per_second["int16"] =
+        operations_per_second(team, loop, kArithmeticRounds);
   const ArithmeticLoop bytes = int8_loop();
   if (bytes.run != nullptr && !has_int8_matrix_unit())
-    peaks.unit_operations_per_second["int8"] = operations_per_second(team, bytes);
+    peaks.unit_operations_per_second["int8"] =
+        operations_per_second(team, bytes, kArithmeticRounds);
   peaks.levels = measure_levels(team);
   return peaks;
 }
