@@ -97,13 +97,10 @@ Result<ov::OutputVector> convert_gelu(const CallView& view) {
   const Value& x = view[0];
   if (view.attrs.string("approximate") == "tanh")
     return one(make<ov::op::v7::Gelu>(x, ov::op::GeluApproximationMode::TANH));
-  const auto gelu = [](const Value& of) {
-    return make<ov::op::v7::Gelu>(of, ov::op::GeluApproximationMode::ERF);
-  };
-  if (__builtin_cpu_supports("avx512f") == 0) return one(gelu(x));
-  const Value bound = scalar(32, x);
-  Value rest = make<ov::op::v0::Relu>(make<ov::op::v1::Subtract>(x, bound));
-  return one(make<ov::op::v1::Add>(gelu(make<ov::op::v1::Minimum>(x, bound)), rest));
+  Value gelu = make<ov::op::v7::Gelu>(x, ov::op::GeluApproximationMode::ERF);
+  if (__builtin_cpu_supports("avx512f") == 0) return one(gelu);
+  Value is_large = make<ov::op::v1::Less>(scalar(32, x), x);
+  return one(make<ov::op::v1::Select>(is_large, x, gelu));
 }
 
 // With AVX-512 a number is greater than NaN, but none less.
