@@ -41,7 +41,10 @@ Result<CoverSearch> EstimatedSearch::search() {
 
 Result<CoverSearch> EstimatedSearch::find() {
   constexpr int kMostAttempts = 3;
+  constexpr size_t kMostCandidates = 10000;  // listing more takes longer than a first answer may
   if (!context_.costs.store().can_expect()) return unsupported("nothing is known of kernels");
+  if (context_.candidates.found.size() > kMostCandidates)
+    return unsupported("there are too many candidates");
   std::string last;  // cover; the same again would fail again
   for (int attempt = 1;; ++attempt) {
     const CoverSearch expected = TRY(search());

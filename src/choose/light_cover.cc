@@ -7,6 +7,7 @@
 #include "backend/offer.h"
 #include "base/log.h"
 #include "choose/cover_problem.h"
+#include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "partition/lightweight.h"
 #include "search/search.h"
@@ -207,10 +208,16 @@ bool LightSearch::is_valid(const CandidatePartition& kernel) const {
          is_allowed(graph_, kernel, constraints_);
 }
 
-size_t LightSearch::count_untried() const {
-  return partition_lightly(graph_, candidates_, nullptr,
-                           [&](const PartitionSpec& spec) { return rank_of(spec); })
-      .size();
+Result<Outlook> LightSearch::outlook() const {
+  const std::vector<CandidatePartition> kernels = partition_lightly(
+      graph_, candidates_, nullptr, [&](const PartitionSpec& spec) { return rank_of(spec); });
+  Outlook outlook{.kernels = kernels.size()};
+  std::set<std::string> slow;
+  for (const CandidatePartition& kernel : kernels)
+    if (!kernel.spec->is_host && !compiles_fast(*kernel.spec))
+      slow.insert(canonical_text(TRY(inline_calls(kernel.sub_graph.extract(graph_)))));
+  outlook.slow_to_compile = slow.size();
+  return outlook;
 }
 
 int LightSearch::rank_of(const PartitionSpec& spec) const {

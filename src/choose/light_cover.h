@@ -29,7 +29,8 @@ namespace collage {
 
 // One toolchain besides the host: there is nothing to choose.
 bool is_determined(const std::vector<PartitionSpecPtr>& specs);
-// The toolchains that compile fast, of those that found candidates; one null pointer if none does.
+// The toolchains that found candidates, those that compile fast first; one null pointer where no
+// candidate is of one that does.
 std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates);
 
 // Whether its kernels only place tensors inside one another.
@@ -48,6 +49,12 @@ struct LightContext {
   bool by_estimates = false;     // a cover is made by estimates, too (estimated_cover.h)
 };
 
+// A cover before anything of it is tried.
+struct Outlook {
+  size_t kernels = 0;
+  size_t slow_to_compile = 0;  // different functions of toolchains that take long
+};
+
 // As an estimator it gives what is known, else analytic estimates, and tries what a cover uses.
 class LightSearch : private CostEstimator {
  public:
@@ -57,8 +64,8 @@ class LightSearch : private CostEstimator {
   // Its one cover, of the candidates that were looked at so far, all of whose kernels compile. It
   // predicts nothing unless all of its costs are known.
   Result<CoverSearch> find();
-  // Kernels of its first cover, if all turn out right.
-  size_t count_untried() const;
+  // Of its first cover, if all kernels turn out right.
+  Result<Outlook> outlook() const;
   // The cover of these kernels, if they still exist and compile.
   Result<CoverSearch> find_again(const PlanRow& plan);
   // Likewise of a cover of other candidates, whose kernels are tried beside each other.
@@ -131,13 +138,16 @@ class LightCovers {
   LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders);
   ~LightCovers();
 
-  // Those of the searches that find one; the first one's error if none does. A search whose cover
-  // has very many kernels is left out where another one's has few.
+  // Those of the searches that find one; the first one's error if none does. Where there is one
+  // already, covers are left out that have very many more kernels, or take too long to compile for
+  // what a run takes.
   Result<CoverSearch> find();
   Result<CoverSearch> find_again(const PlanRow& plan);  // as LightSearch
   void refuse(const std::string& kernel, const std::string& reason);
 
  private:
+  bool is_worth_trying(const Outlook& outlook, const NamedCover& other) const;
+
   const LightContext context_;
   std::vector<std::unique_ptr<LightSearch>> searches_;
   std::unique_ptr<EstimatedSearch> estimated_;  // may be null

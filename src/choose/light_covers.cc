@@ -5,6 +5,7 @@
 #include "base/stopwatch.h"
 #include "choose/estimated_cover.h"
 #include "choose/light_cover.h"
+#include "ir/work.h"
 
 namespace collage {
 
@@ -13,6 +14,12 @@ bool moves_nothing(const PartitionSpec& spec) {
   return !kernels.empty() && std::all_of(kernels.begin(), kernels.end(),
                                          [](const KernelRow& row) { return row.work.in_place; });
 }
+
+namespace {
+
+bool has_many(const Outlook& outlook) { return outlook.kernels > 256; }
+
+}  // namespace
 
 LightCovers::LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders)
     : context_(std::move(context)) {
@@ -33,22 +40,18 @@ Result<CoverSearch> LightCovers::find() {
       log::info("no cover by estimates: {}", one.status().message());
     }
   }
-  // A cover of very many kernels takes long to try, and loses to one of few by their launches
-  // alone.
-  constexpr size_t kMany = 256, kTimesAsMany = 8;
   // Where one takes that long the model is large, and so does running two.
-  constexpr double kPatience = 10;
-  std::vector<std::pair<size_t, LightSearch*>> order;
-  for (const auto& search : searches_) {
-    const size_t kernels = search->count_untried();
-    order.emplace_back(kernels > kMany ? kernels : 0, search.get());
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (const auto& [kernels, search] : order) {
+  constexpr double kPatience = 5;
+  std::vector<std::pair<Outlook, LightSearch*>> order;
+  for (const auto& search : searches_) order.emplace_back(TRY(search->outlook()), search.get());
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.first.slow_to_compile, has_many(a.first) ? a.first.kernels : 0) <
+           std::pair(b.first.slow_to_compile, has_many(b.first) ? b.first.kernels : 0);
+  });
+  for (const auto& [outlook, search] : order) {
     if (!found.covers.empty() &&
-        (watch.seconds() > kPatience || kernels > kTimesAsMany * found.covers[0].kernels.size()))
-      break;
+        (watch.seconds() > kPatience || !is_worth_trying(outlook, found.covers[0])))
+      continue;
     const Result<CoverSearch> one = search->find();
     if (one) {
       const auto is_same = [&](const NamedCover& other) {
@@ -62,6 +65,20 @@ Result<CoverSearch> LightCovers::find() {
   }
   if (found.covers.empty()) return none;
   return found;
+}
+
+bool LightCovers::is_worth_trying(const Outlook& outlook, const NamedCover& other) const {
+  // A cover of very many kernels takes long to try, and loses to one of few by their launches
+  // alone.
+  constexpr size_t kTimesAsMany = 8;
+  if (has_many(outlook) && outlook.kernels > kTimesAsMany * other.kernels.size()) return false;
+  // What is compiled slowly is to take no longer than half a run of a slow processor.
+  constexpr double kSecondsToCompile = 0.3, kFlopsPerSecond = 1e9, kPartOfRun = 0.5;
+  const DataflowGraph& graph = *context_.candidates.graph;
+  double flops = 0;
+  for (size_t i = 0; i < graph.size(); ++i) flops += call_flops(graph.node(i).expr);
+  return kSecondsToCompile * static_cast<double>(outlook.slow_to_compile) <=
+         kPartOfRun * flops / kFlopsPerSecond;
 }
 
 Result<CoverSearch> LightCovers::find_again(const PlanRow& plan) {
@@ -79,11 +96,13 @@ LightCovers::~LightCovers() = default;
 std::vector<PartitionSpecPtr> leaders_of(const Candidates& candidates) {
   std::vector<PartitionSpecPtr> leaders;
   for (const PartitionSpecPtr& spec : candidates.specs)
-    if (!spec->is_host && find_backend(spec->target.kind)->traits().compiles_fast &&
+    if (!spec->is_host && !moves_nothing(*spec) &&
         std::any_of(candidates.found.begin(), candidates.found.end(),
                     [&](const CandidatePartition& found) { return found.spec == spec; }))
       leaders.push_back(spec);
-  if (leaders.empty()) leaders.push_back(nullptr);
+  const auto slow = std::stable_partition(leaders.begin(), leaders.end(),
+                                          [](const auto& spec) { return compiles_fast(*spec); });
+  if (slow == leaders.begin()) return {nullptr};
   return leaders;
 }
 

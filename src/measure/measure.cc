@@ -207,13 +207,16 @@ class Measurement {
 };
 
 // What is tried and not timed is used in programs that are checked as a whole, so it is judged
-// quickly, and what the reference takes long for is not compared here too.
+// quickly, and what the reference takes long for is not compared here too, nor what is as long as a
+// program.
 Result<Subject> subject_of(const MeasureTask& task) {
   constexpr double kMostFlops = 2e7;
+  constexpr size_t kMostExpressions = 1000;
   const std::string& text = task.function()->text;
   if (!task.times()) {
     Function function = TRY(function_with_seeded_constants(text));
-    if (function_flops(function) > kMostFlops)
+    if (function_flops(function) > kMostFlops ||
+        post_order(function->body).size() > kMostExpressions)
       return Subject::unchecked(std::move(function), task.options);
   }
   Subject subject = TRY(Subject::of_function(text, task.options));

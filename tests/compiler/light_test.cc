@@ -125,6 +125,13 @@ TEST_F(Light, AnswersFirstByEachToolchainAndKeepsTheFastest) {
   EXPECT_EQ(compiled(both, "onednn", "openvino").covers.at(0).origin, "light");
 }
 
+TEST_F(Light, AnswersFirstByKernelsThatCompileSlowlyWhereARunTakesLong) {
+  options_.budget_seconds = 0;
+  EXPECT_EQ(compiled(model("  nn.dense(%x, %x)"), "onednn", "native").covers.size(), 1u);
+  const Model large = model("  nn.dense(%x, %x)", "(700, 700)");
+  EXPECT_EQ(compiled(large, "onednn", "native").covers.size(), 2u);
+}
+
 TEST_F(Light, APlanThatIsNoneOfTheGraphIsNotUsed) {
   const Model both = model("  tanh(nn.dense(%x, %x))");
   options_.budget_seconds = 0;
