@@ -53,6 +53,7 @@ struct LightContext {
 struct Outlook {
   size_t kernels = 0;
   size_t slow_to_compile = 0;  // different functions of toolchains that take long
+  bool has_many_kernels() const { return kernels > 256; }
 };
 
 // As an estimator it gives what is known, else analytic estimates, and tries what a cover uses.

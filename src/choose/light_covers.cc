@@ -15,12 +15,6 @@ bool moves_nothing(const PartitionSpec& spec) {
                                          [](const KernelRow& row) { return row.work.in_place; });
 }
 
-namespace {
-
-bool has_many(const Outlook& outlook) { return outlook.kernels > 256; }
-
-}  // namespace
-
 LightCovers::LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders)
     : context_(std::move(context)) {
   if (context_.by_estimates) estimated_ = std::make_unique<EstimatedSearch>(context_);
@@ -45,8 +39,8 @@ Result<CoverSearch> LightCovers::find() {
   std::vector<std::pair<Outlook, LightSearch*>> order;
   for (const auto& search : searches_) order.emplace_back(TRY(search->outlook()), search.get());
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.first.slow_to_compile, has_many(a.first) ? a.first.kernels : 0) <
-           std::pair(b.first.slow_to_compile, has_many(b.first) ? b.first.kernels : 0);
+    return std::pair(a.first.slow_to_compile, a.first.has_many_kernels() ? a.first.kernels : 0) <
+           std::pair(b.first.slow_to_compile, b.first.has_many_kernels() ? b.first.kernels : 0);
   });
   for (const auto& [outlook, search] : order) {
     if (!found.covers.empty() &&
@@ -71,7 +65,8 @@ bool LightCovers::is_worth_trying(const Outlook& outlook, const NamedCover& othe
   // A cover of very many kernels takes long to try, and loses to one of few by their launches
   // alone.
   constexpr size_t kTimesAsMany = 8;
-  if (has_many(outlook) && outlook.kernels > kTimesAsMany * other.kernels.size()) return false;
+  if (outlook.has_many_kernels() && outlook.kernels > kTimesAsMany * other.kernels.size())
+    return false;
   // What is compiled slowly is to take no longer than half a run of a slow processor.
   constexpr double kSecondsToCompile = 0.3, kFlopsPerSecond = 1e9, kPartOfRun = 0.5;
   const DataflowGraph& graph = *context_.candidates.graph;
