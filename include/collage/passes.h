@@ -55,6 +55,17 @@ ModelPass partition_for(const ProgramOptions& options);
 ModelPass fuse_pattern(const std::string& pattern, const std::string& label,
                        const std::string& compiler = "");
 
+// Device planning (docs/devices.md): states where nodes run, by names of nodes or by a toolchain's
+// rule, finds a place for every value, and makes what is together on a device a function of its
+// own. `devices`: "cpu:0, gpu:0, little=cpu:1"; values without constraints are on the first one.
+// kUsage when run: a text is malformed, or a name matches no node; kBadModel: a value would have to
+// be on two devices.
+ModelPass annotate_devices(const std::vector<std::string>& places);  // "REGEX=DEVICE"
+ModelPass annotate_devices(const ProgramOptions& options);  // as partition_for; on its device
+ModelPass plan_devices(const std::string& devices);
+// Of a planned module. `all`: what is on the first device too.
+ModelPass partition_by_device(const std::string& devices, bool all = false);
+
 // Partitions by the best measured cover: the one that was timed fastest or, if none was timed, the
 // one of least predicted cost. Measures nothing: kFrozenCosts if a cost is missing.
 ModelPass apply_history_best(const ProgramOptions& options = {});

@@ -67,6 +67,13 @@ void bind_passes(nb::module_& core) {
   core.def("partition_for", &passes::partition_for, nb::arg("options"));
   core.def("fuse_pattern", &passes::fuse_pattern, nb::arg("pattern"), nb::arg("label"),
            nb::arg("compiler"));
+  core.def("annotate_nodes",
+           nb::overload_cast<const std::vector<std::string>&>(&passes::annotate_devices),
+           nb::arg("places"));
+  core.def("annotate_devices", nb::overload_cast<const ProgramOptions&>(&passes::annotate_devices),
+           nb::arg("options"));
+  core.def("plan_devices", &passes::plan_devices, nb::arg("devices"));
+  core.def("partition_by_device", &passes::partition_by_device, nb::arg("devices"), nb::arg("all"));
   core.def("apply_history_best", &passes::apply_history_best, nb::arg("options"));
   nb::class_<MeasuringTask>(core, "MeasuringTask",
                             "A function that compiling needs costs of, and whose they are.")

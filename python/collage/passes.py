@@ -107,6 +107,25 @@ def fuse_pattern(pattern: str, label: str, *, compiler: str = "") -> Pass:
     return Pass(_core.fuse_pattern(pattern, label, compiler))
 
 
+def annotate_devices(
+    target: str = "", *, nodes: Union[str, Sequence[str]] = (), exclude: Union[str, Sequence[str]] = (), config: Path = "",
+) -> Pass:
+    """States where nodes run: those whose names match, `"encoder.*=gpu:1"`, or what one toolchain takes, on its device."""
+    if nodes:
+        return Pass(_core.annotate_nodes([nodes] if isinstance(nodes, str) else list(nodes)))
+    return Pass(_core.annotate_devices(make_options(targets=target, exclude=exclude, config=config)))
+
+
+def plan_devices(devices: str) -> Pass:
+    """Finds a place for every value (docs/devices.md), on one of `"cpu:0, gpu:0, little=cpu:1"`; the first is where the rest is."""
+    return Pass(_core.plan_devices(devices))
+
+
+def partition_by_device(devices: str, *, all: bool = False) -> Pass:
+    """What a planned model has together on a device becomes a function; with `all`, on the first device too."""
+    return Pass(_core.partition_by_device(devices, all))
+
+
 def apply_history_best(**options: Any) -> Pass:
     """Partitions as was measured, with the arguments of `Model.compile`; measures nothing, and fails where a cost is missing."""
     return Pass(_core.apply_history_best(make_options(**options)))

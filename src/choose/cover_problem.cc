@@ -103,13 +103,14 @@ void CoverProblem::fill(size_t c) {
   problem_.candidates[c].variants.clear();
   const CostedCandidate& candidate = candidates_[c];
   const double penalty = own_pool({c, 0}) ? charges_.pool_switch : 0;
-  const IndexSet& exits = candidate.partition.sub_graph.exit();
   const std::string& stated = stated_.variant(candidate.partition);
   const auto is_usable = [&](const MeasuredVariant& row) {
     if (std::holds_alternative<Invalid>(row.cost)) return false;
     // The host's, which may not have been asked yet, has one.
     if (!stated.empty() && !candidate.is_host() && stated != row.variant.to_string()) return false;
-    if (!places_.hold(graph_, exits, row.variant.outputs)) return false;
+    if (!places_.hold(graph_, candidate.partition.sub_graph, row.variant.inputs,
+                      row.variant.outputs))
+      return false;
     return !only_known_ || candidate.is_host() || !is_unmeasured(row) ||
            tensor_program::is_local(candidate.function);
   };

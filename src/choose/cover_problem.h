@@ -55,7 +55,10 @@ class CoverProblem {
   template <typename Search>
   Result<SearchResult> settle(Search&& search) {
     while (true) {
-      SearchResult result = TRY(search());
+      Result<SearchResult> searched = search();
+      if (!searched && places_.state_scopes())
+        return std::move(searched).status().with_context("with the memory scopes that are stated");
+      SearchResult result = TRY(std::move(searched));
       search_seconds_ += result.seconds;
       counts_ += result.counts;
       if (!TRY(ask_for(result.covers))) return result;

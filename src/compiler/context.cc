@@ -38,7 +38,7 @@ std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
 
 // Places that the search alone knows how to meet.
 bool has_scopes(const Candidates& candidates) {
-  return !StatedPlaces(*candidates.graph).with_scope().empty();
+  return StatedPlaces(*candidates.graph).state_scopes();
 }
 
 bool measures_nothing(const Candidates& candidates, const ProgramOptions& options) {

@@ -1,5 +1,4 @@
-// Passes over models (collage/passes.h).
-#include <collage/passes.h>
+#include "compiler/model_passes.h"
 
 #include <algorithm>
 
@@ -24,7 +23,8 @@ Result<Model> equivalent(const Model& model, Module module) {
   return result;
 }
 
-// A pass over a module that verified passes or the user made.
+}  // namespace
+
 ModelPass model_pass(std::string name, std::function<Result<Module>(const Model&)> run) {
   return {std::move(name), [run = std::move(run)](const Model& model) {
             return without_exceptions([&]() -> Result<Model> {
@@ -46,6 +46,8 @@ Result<PartitionSpecPtr> only_toolchain(const std::vector<PartitionSpecPtr>& spe
   if (named.empty()) return usage_error("what no toolchain takes is the host's already: name one");
   return usage_error("one toolchain a pass, not several: {}", named);
 }
+
+namespace {
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;

@@ -69,6 +69,17 @@ Result<DeviceConstraint> DeviceConstraint::parse(std::string_view text) {
   return result;
 }
 
+Result<DeviceConstraint> refined(const DeviceConstraint& constraint) {
+  if (!constraint.target) return constraint;
+  const Target target = TRY(Target::parse(*constraint.target));
+  if (target.device == VirtualDevice{}) return constraint;  // it states none
+  DeviceConstraint own = DeviceConstraint::exactly(target.device);
+  if (own.memory_scope->empty()) own.memory_scope.reset();
+  const std::optional<DeviceConstraint> both = join(constraint, own);
+  if (!both) return bad_model("'{}': the target is of another device", constraint.to_string());
+  return *both;
+}
+
 std::string DeviceConstraint::to_string() const {
   if (is_open()) return "?";
   std::string text = device.value_or("");

@@ -33,6 +33,9 @@ struct DeviceConstraint {
 // Returns the constraint that holds both; none if they contradict each other.
 std::optional<DeviceConstraint> join(const DeviceConstraint& a, const DeviceConstraint& b);
 
+// Adds the device and memory scope that the target's text states. kBadModel: it states others.
+Result<DeviceConstraint> refined(const DeviceConstraint& constraint);
+
 // Splits "a, b, c" into its entries, without the spaces around them.
 std::vector<std::string_view> list_entries(std::string_view text);
 

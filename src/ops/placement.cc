@@ -1,5 +1,6 @@
 #include "ops/placement.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "ir/op.h"
@@ -30,6 +31,27 @@ OpDef placement_op(std::string name, std::vector<AttrSpec> attrs) {
   return op;
 }
 
+Result<Expr> placed(const Expr& value, std::span<const DeviceConstraint> devices, size_t& next,
+                    Placed where) {
+  if (value->type().is_tensor()) {
+    const DeviceConstraint& device = devices[next++];
+    if (device.is_open()) return value;
+    return make_call("on_device", {value},
+                     {{"device", device.to_string()},
+                      {"constrain_body", where == Placed::kComputed},
+                      {"constrain_result", where == Placed::kUsed}},
+                     value->origin());
+  }
+  const auto* tuple = as<TupleNode>(value);
+  std::vector<Expr> fields;
+  for (size_t i = 0; i < value->type().fields().size(); ++i) {
+    const Expr field = tuple != nullptr ? tuple->fields[i]
+                                        : TRY(make_tuple_get_item(value, static_cast<int64_t>(i)));
+    fields.push_back(TRY(placed(field, devices, next, where)));
+  }
+  return make_tuple(std::move(fields));
+}
+
 DeviceConstraint constraint(const CallNode& call, std::string_view attr) {
   return DeviceConstraint::parse(call.attrs.string(attr)).value();  // its type rule has parsed it
 }
@@ -42,6 +64,23 @@ void register_placement_ops() {
       {{"device", std::string(), true}, {"constrain_body", true}, {"constrain_result", false}}));
   register_op(
       placement_op("device_copy", {{"from", std::string(), true}, {"to", std::string(), true}}));
+}
+
+Result<Expr> placed(const Expr& value, std::span<const DeviceConstraint> devices, Placed where) {
+  size_t next = 0;
+  if (std::all_of(devices.begin(), devices.end(), [](const auto& one) { return one.is_open(); }))
+    return value;
+  return placed(value, devices, next, where);
+}
+
+Result<std::vector<DeviceConstraint>> stated_devices(const Function& function,
+                                                     std::string_view attribute, size_t tensors) {
+  const auto* text = std::get_if<std::string>(function->attrs.find(attribute));
+  if (text == nullptr) return std::vector<DeviceConstraint>();
+  std::vector<DeviceConstraint> list = TRY(parse_device_list(*text));
+  if (list.size() != tensors)
+    return bad_model("{} names {} devices, there are {} tensors", attribute, list.size(), tensors);
+  return list;
 }
 
 std::optional<DevicePlacement> device_placement(const Expr& expr) {

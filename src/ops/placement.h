@@ -7,6 +7,11 @@
 // Devices are texts of ir/device_constraint.h. To the interpreter both are copies.
 #pragma once
 
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
 #include "ir/device_constraint.h"
 #include "ir/expr.h"
 
@@ -19,5 +24,15 @@ struct DevicePlacement {
   DeviceConstraint operand, result;
 };
 std::optional<DevicePlacement> device_placement(const Expr& expr);
+
+// Returns the value with on_device around each tensor of it, as far as `devices`, one for each of
+// them, state something: where it is computed, or used.
+enum class Placed { kComputed, kUsed };
+Result<Expr> placed(const Expr& value, std::span<const DeviceConstraint> devices, Placed where);
+
+// Returns what a function's attribute "param_devices" or "result_devices" states of so many
+// tensors; empty where it has none.
+Result<std::vector<DeviceConstraint>> stated_devices(const Function& function,
+                                                     std::string_view attribute, size_t tensors);
 
 }  // namespace collage

@@ -87,7 +87,8 @@ Result<Function> annotate_devices(const Function& function, const std::vector<De
   return annotated;
 }
 
-Result<Module> partition_by_device(const Module& planned, const DeclaredDevices& devices) {
+Result<Module> partition_by_device(const Module& planned, const DeclaredDevices& devices,
+                                   bool all) {
   Module flat = planned;
   for (auto& [name, function] : flat.functions) function = untangle_tuples(function);
   const KernelDevices places = TRY(kernel_devices(flat, devices));
@@ -98,7 +99,7 @@ Result<Module> partition_by_device(const Module& planned, const DeclaredDevices&
     std::vector<PlannedDevice> used;
     for (const DataflowGraph::Node& node : graph.nodes())
       if (const auto found = places.find(node.expr.get());
-          found != places.end() && !(found->second == devices.fallback()) &&
+          found != places.end() && (all || !(found->second == devices.fallback())) &&
           std::find(used.begin(), used.end(), found->second) == used.end())
         used.push_back(found->second);
     std::vector<CandidatePartition> parts;

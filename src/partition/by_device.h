@@ -27,8 +27,9 @@ struct DevicePin {
 Result<Function> annotate_devices(const Function& function, const std::vector<DevicePin>& pins);
 
 // Makes every largest part of a planned module's functions that is on one device, except the
-// fallback, a global function whose attributes state its devices; its name begins with "collage_"
-// and the device. The plan stays the same.
-Result<Module> partition_by_device(const Module& planned, const DeclaredDevices& devices);
+// fallback unless `all` are wanted, a global function whose attributes state its devices; its name
+// begins with "collage_" and the device. The plan stays the same.
+Result<Module> partition_by_device(const Module& planned, const DeclaredDevices& devices,
+                                   bool all = false);
 
 }  // namespace collage

@@ -126,6 +126,10 @@ Status check_no_scopes(const DataflowGraph& graph) {
       return unsupported("{} is to be in the memory scope {}, which needs costs of variants",
                          site_text(node.expr), place->to_string());
   }
+  for (const auto& [placement, scope] : places.read_in_scope())
+    if (!scope.empty())
+      return unsupported("{} is to be read in the memory scope {}, which needs costs of variants",
+                         site_text(graph.node(placement).expr), scope);
   return {};
 }
 

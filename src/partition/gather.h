@@ -3,9 +3,9 @@
 //
 //   A function marked Primitive is a kernel of the user: its call is never a part of a larger
 //   kernel, and is a candidate of its own if `primitives` asks for that.
-//   A node that on_device or device_copy places is only for targets there. That does not place its
-//   inputs or readers, which costs decide. The search handles memory scopes that they state, since
-//   it knows variants (stated_places.h).
+//   A node that on_device or device_copy places is only for targets there, and so is what reads a
+//   result that they place. Costs decide of all others. The search handles memory scopes that they
+//   state, since it knows variants (stated_places.h).
 //   The host also gets what no other target takes alone.
 #pragma once
 

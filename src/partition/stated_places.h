@@ -1,15 +1,16 @@
-// Placements around nodes (on_device, device_copy): where a node is computed, and the memory scope
-// of its result. A placement is no part of a kernel, so its node is an exit of any kernel that
-// computes it.
+// Placements (on_device, device_copy): where their operand is computed and what reads their result,
+// and the memory scopes of both. A placement is no part of a kernel, so its operand is an exit of
+// any kernel that computes it, and its result an input of any that reads it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "ir/device_constraint.h"
-#include "partition/dataflow_graph.h"
+#include "partition/sub_graph.h"
 
 namespace collage {
 
@@ -22,17 +23,23 @@ class StatedPlaces {
   const std::pair<DeviceConstraint, DeviceConstraint>& contradiction() const {
     return contradiction_;
   }
-  // Nodes whose memory scope is stated.
-  const IndexSet& with_scope() const { return with_scope_; }
-  // Returns whether each leaf of a kernel's result, those of its exits in order, is in the scope
-  // that is stated for it.
-  bool hold(const DataflowGraph& graph, const IndexSet& exits,
+  // Nodes whose memory scope is stated: where they are made, and placements as they are read.
+  bool state_scopes() const { return !with_scope_.empty() || !read_in_scope_.empty(); }
+  const std::map<PostDfsIndex, std::string>& read_in_scope() const { return read_in_scope_; }
+  // Returns whether each tensor that a kernel takes and gives is in the scope that is stated for
+  // it.
+  bool hold(const DataflowGraph& graph, const SubGraph& kernel, const std::vector<Encoding>& inputs,
             const std::vector<Encoding>& outputs) const;
 
  private:
   std::vector<std::optional<DeviceConstraint>> places_;
   std::pair<DeviceConstraint, DeviceConstraint> contradiction_;
+  void join_into(PostDfsIndex node, const DeviceConstraint& constraint);
+  void place_readers(const DataflowGraph& graph, PostDfsIndex value,
+                     const DeviceConstraint& constraint);
+
   IndexSet with_scope_;
+  std::map<PostDfsIndex, std::string> read_in_scope_;
 };
 
 }  // namespace collage

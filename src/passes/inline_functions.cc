@@ -4,11 +4,13 @@
 #include <unordered_map>
 
 #include "ir/visitor.h"
+#include "ops/placement.h"
 
 namespace collage {
 
 namespace {
 
+constexpr const char *kParams = "param_devices", *kResults = "result_devices";
 constexpr size_t kMostNodes = size_t{1} << 20;  // that calls come to
 constexpr int kMostCalls = 256;                 // of one function inside another
 
@@ -22,7 +24,9 @@ class Inliner {
     if (open_.size() == kMostCalls)
       return bad_model("functions call one another more than {} levels deep", kMostCalls);
     if (!open_.insert(name).second) return bad_model("@{} calls itself", name);
-    known = TRY(inlined(module_.functions.at(name)));
+    const Function& function = module_.functions.at(name);
+    known = TRY(inlined(function->attrs.has("Primitive") ? function
+                                                         : TRY(with_placements(function))));
     open_.erase(name);
     if (!known->attrs.has("Primitive") || known->attrs.has("global_symbol")) return known;
     Attrs attrs = known->attrs;
@@ -31,6 +35,32 @@ class Inliner {
   }
 
  private:
+  // With what its attributes state of devices as placements of what they name.
+  static Result<Function> with_placements(const Function& function) {
+    size_t tensors = 0;
+    for (const Expr& param : function->params) tensors += param->type().leaves().size();
+    const std::vector<DeviceConstraint> params = TRY(stated_devices(function, kParams, tensors));
+    const std::vector<DeviceConstraint> results =
+        TRY(stated_devices(function, kResults, function->result_type().leaves().size()));
+    Expr body = function->body;
+    if (!params.empty()) {
+      std::unordered_map<const ExprNode*, Expr> used;
+      std::span<const DeviceConstraint> rest = params;
+      for (const Expr& param : function->params) {
+        const size_t own = param->type().leaves().size();
+        used[param.get()] = TRY(placed(param, rest.first(own), Placed::kUsed));
+        rest = rest.subspan(own);
+      }
+      body = TRY(substitute(body, used));
+    }
+    if (!results.empty()) body = TRY(placed(body, results, Placed::kComputed));
+    if (params.empty() && results.empty()) return function;
+    Attrs attrs;
+    for (const auto& [name, value] : function->attrs.entries())
+      if (name != kParams && name != kResults) attrs.set(name, value);
+    return make_function(function->params, body, std::move(attrs));
+  }
+
   Result<Function> inlined(const Function& function) {
     Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
       if (rebuilt->kind() == ExprKind::kFunction)

@@ -5,6 +5,9 @@
 //   def @block(%x: float32) -> float32 { nn.relu(exp(%x)) }
 //   def @main(%x: float32) -> float32 { @block(%x) }             becomes { nn.relu(exp(%x)) }
 //
+// What the attributes "param_devices" and "result_devices" of a function state, @main's too,
+// becomes placements (ops/placement.h) of its parameters and its result.
+//
 // It runs first, since later passes and partitioning look at one function at a time.
 #pragma once
 

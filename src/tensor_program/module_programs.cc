@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "base/name_supply.h"
 #include "ir/op.h"
 #include "ir/text_types.h"
 #include "ir/visitor.h"
+#include "ops/placement.h"
 #include "tensor_program/call.h"
 #include "tensor_program/external_call.h"
 #include "tensor_program/program_text.h"
@@ -41,14 +44,15 @@ class ProgramFunction : public AbstractFunction {
 
 class LabelledFunction : public AbstractFunction {
  public:
-  LabelledFunction(std::string label, Type type)
-      : label_(std::move(label)), type_(std::move(type)) {}
+  LabelledFunction(std::string label, Type type, bool declares_result = false)
+      : label_(std::move(label)), type_(std::move(type)), declares_result_(declares_result) {}
   const Type& type() const override { return type_; }
   std::string to_text() const override {
     std::string params;
     for (const Type& param : type_.params())
       params += (params.empty() ? "" : ", ") + param.to_string();
-    return fmt::format("({}) = {};", params, attr_to_string(AttrValue(label_)));
+    const std::string result = declares_result_ ? " -> " + type_.result().to_string() : "";
+    return fmt::format("({}){} = {};", params, result, attr_to_string(AttrValue(label_)));
   }
   std::string kind_name() const override { return "extern"; }
   const std::string& label() const { return label_; }
@@ -56,20 +60,41 @@ class LabelledFunction : public AbstractFunction {
  private:
   std::string label_;
   Type type_;
+  bool declares_result_;
 };
 
-/// (Tensor[(64, 128), float32], …) = "label";
+/// (Tensor[(64, 128), float32], …) -> Tensor[(64, 32), float32] = "label"; the result may be left
+/// out where the label is known.
 Result<std::shared_ptr<const LabelledFunction>> read_external(TextReader& reader) {
   TRY(reader.expect("("));
   const std::vector<Type> params = TRY(reader.list(")", [&] { return parse_type(reader); }));
+  std::optional<Type> result;
+  if (TRY(reader.accept("->"))) result = TRY(parse_type(reader));
   TRY(reader.expect("="));
   const collage::Token label = reader.token();
   if (label.kind != Token::Kind::kString)
     return reader.expected("the label of a function as a string");
-  Type type = TRY(at(label, external_type(label.text, params)));
+  const Type type =
+      result ? Type::function(params, *result) : TRY(at(label, external_type(label.text, params)));
   TRY(reader.step());
   TRY(reader.expect(";"));
-  return std::make_shared<const LabelledFunction>(label.text, std::move(type));
+  return std::make_shared<const LabelledFunction>(label.text, type, result.has_value());
+}
+
+/// A call of a program, whose buffers' memory scopes are places of what it reads and makes.
+Result<Expr> linked_call(const ProgramFunction& function, const CallNode& call,
+                         const std::string& name) {
+  const std::vector<std::string> scopes = function.memory_scopes();
+  std::vector<DeviceConstraint> places;
+  for (const std::string& scope : scopes)
+    places.push_back(scope.empty() ? DeviceConstraint()
+                                   : TRY(DeviceConstraint::parse("/" + scope)));
+  std::vector<Expr> args = call.args;
+  std::span<const DeviceConstraint> rest = places;
+  for (size_t i = 0; i < args.size() && !places.empty(); ++i, rest = rest.subspan(1))
+    args[i] = TRY(placed(args[i], rest.first(1), Placed::kUsed));
+  const Expr made = TRY(call_of_program(function.program(), args, name, call.origin()));
+  return placed(made, rest, Placed::kComputed);
 }
 
 /// The function, and function literals inside, with each call replaced by what the rule gives for
@@ -107,11 +132,15 @@ Result<bool> link_programs(Module& module) {
     if (const auto* labelled = dynamic_cast<const LabelledFunction*>(function)) {
       OperatorWithAttrs called =
           TRY(external_operator(labelled->label(), call->args, global->name));
-      return make_call(called.op, call->args, std::move(called.attrs), call->origin());
+      Expr linked = TRY(make_call(called.op, call->args, std::move(called.attrs), call->origin()));
+      if (!(linked->type() == expr->type()))
+        return bad_model("@{} is declared to give {}, {} gives {}", global->name,
+                         expr->type().to_string(), labelled->label(), linked->type().to_string());
+      return linked;
     }
     const auto* program = dynamic_cast<const ProgramFunction*>(function);
     if (program == nullptr) return expr;
-    return call_of_program(program->program(), call->args, global->name, call->origin());
+    return linked_call(*program, *call, global->name);
   };
   for (auto& [name, function] : module.functions) function = TRY(with_calls(function, by_operator));
   std::erase_if(module.abstract_functions, [](const auto& entry) {

@@ -25,6 +25,27 @@ def @main(%x: Tensor[(4, 64), float32]) {{
   tanh(on_device(exp(%x), device="{device}"))
 }}
 """
+# Everything that a module can state besides where an operand is computed.
+USED = """#[version = "0.0.5"]
+def @f(%x: Tensor[(4, 64), float32], param_devices="simulated:1", result_devices="?") -> Tensor[(4, 64), float32] {
+  sqrt(%x)
+}
+def @main(%x: Tensor[(4, 64), float32], param_devices="cpu:0", result_devices="simulated:0") {
+  %0 = exp(%x);
+  %1 = on_device(%0, device="simulated:0", constrain_body=False, constrain_result=True);
+  %2 = nn.relu(%1);
+  %3 = device_copy(%2, from="simulated:0", to="cpu:0");
+  %4 = tanh(%3);
+  sigmoid(@f(%4))
+}
+"""
+SCOPED = """#[version = "0.0.5"]
+program @half {
+  param a: float32[4, 64];
+  result b[i:4, j:64] in "scratch" = a[i, j] * 0.5f;
+}
+def @main(%x: Tensor[(4, 64), float32]) { nn.relu(@half(%x)) }
+"""
 FIRST, SECOND = "simulated -device=simulated", "simulated -device=simulated:1"
 
 
@@ -161,6 +182,25 @@ def check_errors(bench):
     assert "device simulated:0" in listed and "device simulated:1" in listed, listed
 
 
+def check_used(bench):
+    """What reads a result that is placed, a copy or a parameter of a function is there."""
+    tiny_models.write(bench.folder, "used.relay", USED)
+    report, _ = bench.simulated("run", "used.relay", f"{FIRST},{SECOND},native")
+    targets, _ = places(report)
+    assert targets == {"exp": "native", "nn.relu": FIRST, "tanh": "native", "sqrt": SECOND, "sigmoid": FIRST}, targets
+    planned = bench.run("partition", "used.relay", "--devices", "cpu:0,simulated:0,simulated:1")
+    tiny_models.write(bench.folder, "planned.relay", '#[version = "0.0.5"]\n' + planned.split("\n", 1)[1])
+    report, _ = bench.simulated("run", "planned.relay", f"{FIRST},{SECOND},native")
+    assert places(report)[0] == targets, places(report)
+
+
+def check_scope_of_program(bench):
+    """A buffer of a tensor program that is to be elsewhere than in ordinary memory: no target here can do that."""
+    tiny_models.write(bench.folder, "half.relay", SCOPED)
+    said = bench.refused("half.relay", "native", status=4)
+    assert "with the memory scopes that are stated: no kernel for tensor_program" in said, said
+
+
 def check_memory(bench):
     """Where the device has no room the program runs elsewhere: whether the user says so, or the device does."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -168,7 +208,8 @@ def check_memory(bench):
     assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
 
 
-CHECKS = (check_whole, check_split, check_two_devices, check_arithmetic, check_placed, check_scope, check_memory, check_declared, check_named, check_errors)
+CHECKS = (check_whole, check_split, check_two_devices, check_arithmetic, check_placed, check_scope, check_used,
+          check_scope_of_program, check_memory, check_declared, check_named, check_errors)
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as shared:

@@ -126,6 +126,30 @@ TEST(Gather, WhatIsPlacedIsForTargetsThere) {
               ::testing::HasSubstr("relu is to be on npu, where none of the targets is: one, two"));
   EXPECT_THAT(checked(placed("gpu:0", true)),
               ::testing::HasSubstr("relu would have to be on two devices: gpu:0 and gpu:1"));
+  // What reads a result that is placed is there, through tuples, but not what copies it elsewhere.
+  const auto read = [&](const char* op, const Attrs& attrs, bool copied = false) {
+    Expr value = *make_call(op, {*make_call("relu", {x})}, attrs);
+    if (copied) value = *make_call("device_copy", {value}, {{"from", "gpu:1"}, {"to", "gpu:0"}});
+    const Expr pair = make_tuple({value, x});
+    return make_function({x}, *make_call("relu", {*make_tuple_get_item(pair, 0)}));
+  };
+  const auto readers = [&](const Function& function) {
+    const DataflowGraph graph(function);
+    std::string names;
+    for (const CandidatePartition& candidate : gather_candidates(graph, specs))
+      if (candidate.sub_graph.inside().contains(graph.index_of(function->body)))
+        names += candidate.spec->name + " ";
+    return names;
+  };
+  const Attrs used = {{"device", "gpu:1"}, {"constrain_body", false}, {"constrain_result", true}};
+  EXPECT_EQ(readers(read("on_device", used)), "three ");
+  EXPECT_EQ(readers(read("on_device", used, true)), "two ");
+  EXPECT_EQ(readers(read("device_copy", {{"from", "?"}, {"to", "gpu:0"}})), "two ");
+  EXPECT_EQ(readers(read("device_copy", {{"from", "?"}, {"to", "/scratch"}})), "one two three ");
+  EXPECT_THAT(
+      check_no_scopes(DataflowGraph(read("device_copy", {{"from", "?"}, {"to", "gpu:0/scratch"}})))
+          .to_string(),
+      ::testing::HasSubstr("is to be read in the memory scope scratch"));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
-#include "ops/registry.h"
+#include "passes/devices/operators.h"
 #include "passes/verify.h"
 
 namespace collage {
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 /// The module that results, or what is wrong.
 std::string inlined(const std::string& text) {
-  register_all_ops();
+  register_operators();
   Result<Module> module = parse_module(text);
   if (!module) return module.status().to_string();
   const Result<bool> changed = inline_functions(*module);
@@ -48,6 +48,29 @@ def @main(%a: float32, %b: float32) {
   add(%6.0, %6.1)
 }
 )");
+}
+
+TEST(InlineFunctions, DevicesThatAttributesStateArePlacements) {
+  EXPECT_EQ(inlined(R"(
+def @f(%x: (float32, float32), param_devices="gpu:1, ?", result_devices="gpu:0") -> float32 {
+  add(%x.0, %x.1)
+}
+def @main(%a: float32, param_devices="cpu:0") { @f((%a, exp(%a))) }
+)"),
+            R"(def @main(%a: float32) -> float32 {
+  %0 = on_device(%a, device="cpu:0", constrain_body=False, constrain_result=True);
+  %1 = exp(%0);
+  %2 = (%0, %1);
+  %3 = on_device(%2.0, device="gpu:1", constrain_body=False, constrain_result=True);
+  %4 = (%3, %2.1);
+  %5 = add(%4.0, %4.1);
+  on_device(%5, device="gpu:0")
+}
+)");
+  EXPECT_THAT(inlined(R"(
+def @main(%a: float32, param_devices="cpu:0, gpu:0") { exp(%a) }
+)"),
+              HasSubstr("param_devices names 2 devices, there are 1 tensors"));
 }
 
 TEST(InlineFunctions, PrimitiveOnesAreCalledAsLiterals) {

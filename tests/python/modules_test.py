@@ -256,6 +256,28 @@ def check_onnx(folder):
     assert [call.op for call in calls(passes.simplify()(raw).function().body)] == ["nn.silu"]
 
 
+def check_devices(folder):
+    """Device planning as passes: nodes are annotated by a rule or by name, planned, and cut into functions of each device."""
+    on_cpu = [passes.annotate_devices("onednn"), passes.plan_devices("cpu:0")]
+    assert collage.Pipeline(on_cpu)(given()).text() == given().text(), "everything is on the only device"
+    parts = collage.Pipeline([*on_cpu, passes.partition_by_device("cpu:0", all=True)])(given())
+    assert [name for name in names(parts) if name.startswith("collage_cpu_0")], names(parts)
+    expect_right(folder, parts, "native")
+    path = os.path.join(folder, "net.onnx")
+    onnx.save(tiny_models.small_net(), path)
+    both = "cpu:0, big=gpu:1"
+    planned = collage.Pipeline([passes.annotate_devices(nodes="soft.*=big"), passes.plan_devices(both)])(collage.load(path))
+    assert planned.text(values=False).count('device_copy(') == 1, planned.text(values=False)
+    cut = passes.partition_by_device(both)(planned)
+    assert len(names(cut)) == 2 and min(names(cut)).startswith("collage_gpu_1_"), names(cut)
+    refused(collage.Error, lambda: passes.plan_devices("cpu:0, cpu:0")(planned), "device 'cpu:0' is declared twice")
+    refused(collage.Error, lambda: passes.annotate_devices(nodes="nowhere=gpu")(planned), "'nowhere=gpu' matches no node")
+
+
+def names(model):
+    return [function.name for function in model.functions]
+
+
 def check_broken_passes(folder):
     """An error names the pass that broke the module, or that failed."""
     loose = collage.call("nn.relu", collage.parameter("y", (4,)))
@@ -327,7 +349,7 @@ def check_types(folder):
 
 def main(arguments):
     chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_fusion, check_stated, check_history, check_onnx,
-              check_broken_passes, check_misuse, check_types]
+              check_devices, check_broken_passes, check_misuse, check_types]
     return built_package.run(chosen, arguments)
 
 

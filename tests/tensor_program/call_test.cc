@@ -162,6 +162,29 @@ TEST_F(Call, StagesCallFunctionsOfOneResult) {
               HasSubstr("four elements"));
 }
 
+TEST_F(Call, ResultsOfExternalFunctionsCanBeDeclared) {
+  const auto text = [](const char* result, const char* label) {
+    return fmt::format(R"(#[version = "0.0.5"]
+extern @f(Tensor[(3), float32]) -> {} = "{}";
+def @main(%x: Tensor[(3), float32]) -> {} {{
+  @f(%x)
+}}
+)",
+                       result, label, result);
+  };
+  const auto linked = [&](const std::string& from) {
+    Module module = parse_module(from, options()).value();
+    EXPECT_EQ(to_text(module), from);
+    return link_programs(module);
+  };
+  EXPECT_TRUE(linked(text("Tensor[(3), float32]", "test.twice")).ok());
+  EXPECT_THAT(linked(text("Tensor[(2), int64]", "test.twice")).status().message(),
+              HasSubstr("@f is declared to give Tensor[(2), int64], test.twice gives Tensor[(3)"));
+  // A label may be registered after the text was read.
+  EXPECT_THAT(linked(text("(Tensor[(2), int64], float32)", "test.later")).status().message(),
+              HasSubstr("test.later"));
+}
+
 TEST_F(Call, ProgramsWithoutNamesGetSome) {
   const std::string call =
       "tensor_program(%x, program=\"program { param A: float32[2]; result C[i:2] = A[i] ";

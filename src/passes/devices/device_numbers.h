@@ -1,4 +1,4 @@
-// Replaces declared names of devices in a module by their numbers.
+// States the devices of a module in one way: by kind and number.
 #pragma once
 
 #include "ir/module.h"
@@ -6,7 +6,8 @@
 
 namespace collage {
 
-// Acts on on_device and device_copy in the module's functions.
+// Replaces declared names by numbers in on_device, device_copy, and the attributes of functions,
+// and adds the device of a target that is stated alone. kBadModel: a target is of another device.
 Result<Module> with_device_numbers(Module module, const DeclaredDevices& devices);
 
 }  // namespace collage

@@ -7,6 +7,7 @@
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/placement.h"
+#include "passes/devices/device_numbers.h"
 #include "passes/devices/value_places.h"
 
 namespace collage {
@@ -162,8 +163,9 @@ size_t copies_in(const Expr& body) {
 }  // namespace
 
 Result<Module> plan_devices(const Module& module, const DeclaredDevices& devices) {
-  const ValuePlaces places = TRY(ValuePlaces::of(module));
-  return Rewrite(module, places, devices).run();
+  const Module numbered = TRY(with_device_numbers(module, devices));
+  const ValuePlaces places = TRY(ValuePlaces::of(numbered));
+  return Rewrite(numbered, places, devices).run();
 }
 
 Result<KernelDevices> kernel_devices(const Module& module, const DeclaredDevices& devices) {

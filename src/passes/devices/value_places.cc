@@ -30,16 +30,6 @@ std::vector<std::string> stated_scopes(const CallNode& call, const Module& modul
                                                   : std::vector<std::string>();
 }
 
-Result<std::vector<DeviceConstraint>> stated_devices(const Function& function, const char* name,
-                                                     size_t leaves) {
-  const auto* text = std::get_if<std::string>(function->attrs.find(name));
-  if (text == nullptr) return std::vector<DeviceConstraint>();
-  std::vector<DeviceConstraint> list = TRY(parse_device_list(*text));
-  if (list.size() != leaves)
-    return bad_model("{} names {} devices, there are {} tensors", name, list.size(), leaves);
-  return list;
-}
-
 }  // namespace
 
 Result<ValuePlaces> ValuePlaces::of(const Module& module) {
