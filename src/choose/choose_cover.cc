@@ -138,7 +138,7 @@ class Choice {
     leave_out_large();
     const std::vector<Racer> before = all_.racers;
     const bool all_known = std::all_of(before.begin(), before.end(), is_known);
-    if (!all_known && options_.untimed) return choice_of(TRY(first_right()));
+    if (!all_known && options_.timing == CoverTiming::kNone) return choice_of(TRY(first_right()));
     if (!all_known && options_.frozen) {
       // Other models may have taught costs since, by which covers are found that were never timed.
       if (std::none_of(before.begin(), before.end(), [](const Racer& r) { return r.measured; }))
@@ -151,7 +151,7 @@ class Choice {
       return choice_of(std::nullopt);
     if (!all_known) TRY(time_unknown());
     for (size_t c = 0; c < before.size(); ++c)
-      if (!is_known(before[c]) && all_.racers[c].measured && !options_.quick)
+      if (!is_known(before[c]) && all_.racers[c].measured && options_.timing != CoverTiming::kQuick)
         context_.database.put(
             "cover", all_.entries[c].key, all_.entries[c].text,
             json_text(to_json(timing_row(*all_.racers[c].measured, covers_[all_.entries[c].cover],
@@ -206,7 +206,8 @@ class Choice {
     size_t best = fastest;
     for (size_t c = 0; c < all_.racers.size(); ++c) {
       const Racer& one = all_.racers[c];
-      if (!one.failure.empty() || (!one.measured && !options_.untimed)) continue;
+      if (!one.failure.empty() || (!one.measured && options_.timing != CoverTiming::kNone))
+        continue;
       if (!all_.entries[c].is_checked()) alive_ = TRY(ready(c));
       if (one.failure.empty() && all_.entries[c].check->error < all_.entries[best].check->error)
         best = c;
@@ -276,34 +277,35 @@ class Choice {
       if (!contender) return broken = contender.status();
       if (*contender == nullptr)
         return error(ErrorCode::kVerification, "{}", all_.racers[c].failure);
-      return RunBlock(
-          [this, contender = *contender, inputs](double part, std::vector<double>& samples) {
-            if (options_.pace != nullptr) options_.pace->rest();
-            const auto turn = turn_to_measure();
-            BlockOptions block;
-            if (options_.effort == Effort::kFast) {
-              block.seconds_per_block /= 2;
-              block.warm_ups = 1;
-            }
-            if (options_.quick) {  // the check ran it before, and where it takes long, timed it
-              block.seconds_per_block = 0.1;
-              block.least_runs = 1;
-              block.warm_ups = 0;
-              const double checked = std::exchange(contender->seconds, 0);
-              if (checked > block.seconds_per_block) {
-                samples.push_back(checked);
-                return Status();
-              }
-            }
-            block.seconds_per_block *= part;
-            block.runs_per_block = static_cast<int>(std::ceil(part * block.runs_per_block));
-            block.gate = options_.gate;
-            if (block.gate != nullptr) block.gate->await(options_.threads);
-            return run_block(contender->executor, inputs, contender->outputs, block, samples);
-          });
+      return RunBlock([this, contender = *contender, inputs](double part,
+                                                             std::vector<double>& samples) {
+        if (options_.pace != nullptr) options_.pace->rest();
+        const auto turn = turn_to_measure();
+        BlockOptions block;
+        if (options_.effort == Effort::kFast) {
+          block.seconds_per_block /= 2;
+          block.warm_ups = 1;
+        }
+        if (options_.timing ==
+            CoverTiming::kQuick) {  // the check ran it before, and where it takes long, timed it
+          block.seconds_per_block = 0.1;
+          block.least_runs = 1;
+          block.warm_ups = 0;
+          const double checked = std::exchange(contender->seconds, 0);
+          if (checked > block.seconds_per_block) {
+            samples.push_back(checked);
+            return Status();
+          }
+        }
+        block.seconds_per_block *= part;
+        block.runs_per_block = static_cast<int>(std::ceil(part * block.runs_per_block));
+        block.gate = options_.gate;
+        if (block.gate != nullptr) block.gate->await(options_.threads);
+        return run_block(contender->executor, inputs, contender->outputs, block, samples);
+      });
     };
     RaceOptions race;
-    if (options_.quick) {
+    if (options_.timing == CoverTiming::kQuick) {
       race.blocks = 2;
       race.least_blocks = 1;
       race.seconds = 0.5;

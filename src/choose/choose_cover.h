@@ -51,6 +51,13 @@ struct CoverChoice {
 // An error where nothing was chosen.
 Result<CoverChoice> require(CoverChoice choice);
 
+// How covers that were never timed are compared.
+enum class CoverTiming {
+  kFull,
+  kQuick,  // a difference of a tenth is worth finding, no smaller one
+  kNone,   // the first that is right is taken
+};
+
 struct ChooseOptions {
   int threads = 1;
   std::string source_key;     // identifies the model's structure
@@ -59,9 +66,8 @@ struct ChooseOptions {
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
   double max_error = 0;       // of any cover's outputs, where the user says
   bool frozen = false;
-  bool quick = false;  // a difference of a tenth is worth finding, no smaller one
+  CoverTiming timing = CoverTiming::kFull;
   Effort effort = Effort::kDefault;
-  bool untimed = false;  // where these covers were never timed, the first that is right is taken
   std::vector<MemoryLimit> memory_limits;
   NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments
   Pace* pace = nullptr;       // not null: timing rests beside other work of this process

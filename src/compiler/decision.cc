@@ -243,8 +243,8 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
     CoverSearch found = TRY(light.find());
     context.end_phase("search");
     // One alone has no rival to be timed beside.
-    context.choosing.untimed = context.light || found.covers.size() == 1;
-    context.choosing.quick = true;
+    context.choosing.timing =
+        context.light || found.covers.size() == 1 ? CoverTiming::kNone : CoverTiming::kQuick;
     return found;
   };
   int wrong = 0;
@@ -259,7 +259,7 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
   Result<CoverSearch> again = unsupported("no plan is known");
   if (known) again = light.find_again(*known);
   if (again) {
-    context.choosing.untimed = true;
+    context.choosing.timing = CoverTiming::kNone;
     searched.found = std::move(again).value();
     CoverChoice choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
     if (choice.index) {
@@ -334,7 +334,7 @@ Result<Decision> decide_in_time(const Decision& first, const Candidates& candida
   }
   // It is no rival if a kernel of it failed when it was measured.
   if (rival) add_cover(rival->covers[0], rival->candidates, found);
-  context.choosing.untimed = context.choosing.quick = false;
+  context.choosing.timing = CoverTiming::kFull;
   Decision decision = TRY(decide_by_costs(std::move(*searched), candidates, context));
   decision.complete = complete;
   decision.light = decision.cover().plain_seconds == 0;
@@ -358,7 +358,8 @@ Result<Decision> decide_anew(const Candidates& candidates, const std::optional<P
     }
     if (first.status().code() == ErrorCode::kUnavailable) return first;
     log::info("no first answer: {}", first.status().message());
-    context.tries = context.choosing.untimed = context.choosing.quick = false;
+    context.tries = false;
+    context.choosing.timing = CoverTiming::kFull;
   }
   std::optional<Searched> by_cost = TRY(search_and_remeasure(candidates, context));
   allow_checking(context);
