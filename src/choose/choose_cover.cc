@@ -138,7 +138,7 @@ class Choice {
     leave_out_large();
     const std::vector<Racer> before = all_.racers;
     const bool all_known = std::all_of(before.begin(), before.end(), is_known);
-    if (!all_known && options_.timing == CoverTiming::kNone) return choice_of(TRY(first_right()));
+    if (!all_known && options_.timing == TimingEffort::kNone) return choice_of(TRY(first_right()));
     if (!all_known && options_.frozen) {
       // Other models may have taught costs since, by which covers are found that were never timed.
       if (std::none_of(before.begin(), before.end(), [](const Racer& r) { return r.measured; }))
@@ -151,7 +151,8 @@ class Choice {
       return choice_of(std::nullopt);
     if (!all_known) TRY(time_unknown());
     for (size_t c = 0; c < before.size(); ++c)
-      if (!is_known(before[c]) && all_.racers[c].measured && options_.timing != CoverTiming::kQuick)
+      if (!is_known(before[c]) && all_.racers[c].measured &&
+          options_.timing != TimingEffort::kQuick)
         context_.database.put(
             "cover", all_.entries[c].key, all_.entries[c].text,
             json_text(to_json(timing_row(*all_.racers[c].measured, covers_[all_.entries[c].cover],
@@ -206,7 +207,7 @@ class Choice {
     size_t best = fastest;
     for (size_t c = 0; c < all_.racers.size(); ++c) {
       const Racer& one = all_.racers[c];
-      if (!one.failure.empty() || (!one.measured && options_.timing != CoverTiming::kNone))
+      if (!one.failure.empty() || (!one.measured && options_.timing != TimingEffort::kNone))
         continue;
       if (!all_.entries[c].is_checked()) alive_ = TRY(ready(c));
       if (one.failure.empty() && all_.entries[c].check->error < all_.entries[best].check->error)
@@ -287,7 +288,7 @@ class Choice {
           block.warm_ups = 1;
         }
         if (options_.timing ==
-            CoverTiming::kQuick) {  // the check ran it before, and where it takes long, timed it
+            TimingEffort::kQuick) {  // the check ran it before, and where it takes long, timed it
           block.seconds_per_block = 0.1;
           block.least_runs = 1;
           block.warm_ups = 0;
@@ -305,7 +306,7 @@ class Choice {
       });
     };
     RaceOptions race;
-    if (options_.timing == CoverTiming::kQuick) {
+    if (options_.timing == TimingEffort::kQuick) {
       race.blocks = 2;
       race.least_blocks = 1;
       race.seconds = 0.5;

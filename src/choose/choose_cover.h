@@ -52,7 +52,7 @@ struct CoverChoice {
 Result<CoverChoice> require(CoverChoice choice);
 
 // How covers that were never timed are compared.
-enum class CoverTiming {
+enum class TimingEffort {
   kFull,
   kQuick,  // a difference of a tenth is worth finding, no smaller one
   kNone,   // the first that is right is taken
@@ -66,7 +66,7 @@ struct ChooseOptions {
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
   double max_error = 0;       // of any cover's outputs, where the user says
   bool frozen = false;
-  CoverTiming timing = CoverTiming::kFull;
+  TimingEffort timing = TimingEffort::kFull;
   Effort effort = Effort::kDefault;
   std::vector<MemoryLimit> memory_limits;
   NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments

@@ -68,7 +68,7 @@ bool LightCovers::is_worth_trying(const Outlook& outlook, const NamedCover& othe
   if (outlook.has_many_kernels() && outlook.kernels > kTimesAsMany * other.kernels.size())
     return false;
   // What is compiled slowly is to take no longer than half a run of a slow processor.
-  constexpr double kSecondsToCompile = 0.15, kFlopsPerSecond = 1e9, kPartOfRun = 0.5;
+  constexpr double kSecondsToCompile = 0.12, kFlopsPerSecond = 1e9, kPartOfRun = 0.5;
   const DataflowGraph& graph = *context_.candidates.graph;
   double flops = 0;
   for (size_t i = 0; i < graph.size(); ++i) flops += call_flops(graph.node(i).expr);

@@ -158,7 +158,7 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
   result.threads = compile.threads;
   result.frozen = options.frozen_costs;
   result.effort = options.effort;
-  if (light) result.timing = CoverTiming::kNone;
+  if (light) result.timing = TimingEffort::kNone;
   result.source_key = sha256_hex(canonical_text(model.impl().module.main()));
   result.model_key = sha256_hex(canonical_text(graph.function()));
   // What programs took says nothing of predictions that rest on other costs.

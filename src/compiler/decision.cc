@@ -244,7 +244,7 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
     context.end_phase("search");
     // One alone has no rival to be timed beside.
     context.choosing.timing =
-        context.light || found.covers.size() == 1 ? CoverTiming::kNone : CoverTiming::kQuick;
+        context.light || found.covers.size() == 1 ? TimingEffort::kNone : TimingEffort::kQuick;
     return found;
   };
   int wrong = 0;
@@ -259,7 +259,7 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
   Result<CoverSearch> again = unsupported("no plan is known");
   if (known) again = light.find_again(*known);
   if (again) {
-    context.choosing.timing = CoverTiming::kNone;
+    context.choosing.timing = TimingEffort::kNone;
     searched.found = std::move(again).value();
     CoverChoice choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
     if (choice.index) {
@@ -334,7 +334,7 @@ Result<Decision> decide_in_time(const Decision& first, const Candidates& candida
   }
   // It is no rival if a kernel of it failed when it was measured.
   if (rival) add_cover(rival->covers[0], rival->candidates, found);
-  context.choosing.timing = CoverTiming::kFull;
+  context.choosing.timing = TimingEffort::kFull;
   Decision decision = TRY(decide_by_costs(std::move(*searched), candidates, context));
   decision.complete = complete;
   decision.light = decision.cover().plain_seconds == 0;
@@ -359,7 +359,7 @@ Result<Decision> decide_anew(const Candidates& candidates, const std::optional<P
     if (first.status().code() == ErrorCode::kUnavailable) return first;
     log::info("no first answer: {}", first.status().message());
     context.tries = false;
-    context.choosing.timing = CoverTiming::kFull;
+    context.choosing.timing = TimingEffort::kFull;
   }
   std::optional<Searched> by_cost = TRY(search_and_remeasure(candidates, context));
   allow_checking(context);
@@ -436,16 +436,6 @@ Status measure_in_situ(const Decision& decision, CompileContext& context) {
     log::warn("what its kernels take inside the model was not measured: {}", status.to_string());
   context.end_phase("in situ");
   return {};
-}
-
-void warn_of_silent_outputs(const Decision& decision, CompileContext& context) {
-  const std::optional<CoverCheck> check = context.checks.known(decision.cover());
-  if (!check) return;
-  for (const auto& [output, reason] : check->silent)
-    log::warn(
-        "output '{}' is {} on all inputs that were tried: that it equals the reference's proves "
-        "nothing",
-        output, reason);
 }
 
 }  // namespace collage

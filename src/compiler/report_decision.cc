@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/log.h"
 #include "choose/in_situ_ratio.h"
 #include "choose/prediction.h"
 #include "compiler/describe_cover.h"
@@ -89,6 +90,16 @@ Result<Module> partitioned_by(const NamedCover& cover, const std::vector<CostedC
   options.form = KernelForm::kInline;
   options.attrs = stated_conversions(conversions);
   return TRY(write_kernels(*candidates.graph, kernels, candidates.module, options)).module;
+}
+
+void warn_of_silent_outputs(const Decision& decision, CompileContext& context) {
+  const std::optional<CoverCheck> check = context.checks.known(decision.cover());
+  if (!check) return;
+  for (const auto& [output, reason] : check->silent)
+    log::warn(
+        "output '{}' is {} on all inputs that were tried: that it equals the reference's proves "
+        "nothing",
+        output, reason);
 }
 
 }  // namespace collage
