@@ -315,8 +315,8 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_first_answer, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_proves_something,
-          check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
+CHECKS = (check_run, check_first_answer, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_beside_a_mask,
+          check_verify_proves_something, check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
           check_targets, check_nan, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_tensor_programs)
 
 

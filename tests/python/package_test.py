@@ -440,8 +440,8 @@ def check_torch(folder):
 
 
 def main(arguments):
-    chosen = [check_results, check_measured_program, check_background_tuning, check_memory, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts, check_contexts,
-              check_many_threads, check_report, check_operators, check_types, check_command]
+    chosen = [check_results, check_measured_program, check_background_tuning, check_memory, check_overlaps, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts, check_contexts,
+              check_many_threads, check_child_processes, check_report, check_operators, check_types, check_command]
     return built_package.run(chosen, arguments, with_torch=[check_torch])
 
 
