@@ -372,9 +372,40 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
+SCRIPT = """import tvm.script
+n = 4
+@tvm.script.ir_module
+class M:
+    @T.prim_func
+    def twice(X: T.Buffer[(1, n), "float32"], Y: T.Buffer[(1, n), "float32"]):
+        for i, j in T.grid(1, n):
+            with T.block("Y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Y[vi, vj] = X[vi, vj] * 2.0
+    @R.function
+    def main(x: R.Tensor[(1, n), "float32"]):
+        lv = R.call_tir(twice, (x,), (1, n), dtype="float32")
+        return R.nn.relu(lv)
+"""
+
+
+def check_script(bench):
+    """So does script, whose files end in either way; what is wrong in it has a place."""
+    np.save(bench.path("x.npy"), np.float32([[-1, 2, -3, 4]]))
+    for name in ("m.script", "m.py"):
+        tiny_models.write(bench.folder, name, SCRIPT)
+        bench.run("run", name, "--targets", "reference", "--inputs", "x=x.npy", "--save-outputs", "outputs")
+        assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 4, 0, 8]])
+    assert "@twice" in bench.run("partition", "m.script", "--targets", "reference")
+    bench.run("inspect", "m.script")
+    tiny_models.write(bench.folder, "bad.script", SCRIPT.replace("R.nn.relu", "R.rellu"))
+    refused = command.run(["run", "bad.script"], bench.folder, cache=bench.cache)
+    assert refused.returncode == 4 and refused.stderr.endswith("bad.script: line 14, column 16: unknown operator 'R.rellu'\n"), refused
+
+
 CHECKS = (check_run, check_first_answer, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_beside_a_mask,
           check_verify_proves_something, check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
-          check_targets, check_nan, check_nan_of_a_pixel, check_spreading_is_marked, check_nan_given, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_tensor_programs)
+          check_targets, check_nan, check_nan_of_a_pixel, check_spreading_is_marked, check_nan_given, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_script, check_tensor_programs)
 
 
 if __name__ == "__main__":
