@@ -18,7 +18,7 @@
 
 namespace collage {
 
-// Parses a module without simplifying it. Inputs are named as the parameters of @main. `weights`:
+// Parses a module, Relay text or script, without simplifying it. Inputs are named as the parameters of @main. `weights`:
 // the constants that the text gives by type alone, as model_weights returns them. kBadModel, with
 // line and column: the text is malformed; a constant is missing or has another type; there is no
 // @main, or it takes tuples.
@@ -32,6 +32,9 @@ struct ModelTextOptions {
 };
 // Returns Relay text, which parse_model reads. Single numbers are literals.
 Result<std::string> model_text(const Model& model, const ModelTextOptions& options = {});
+// Returns script, TVM's Python-like text of functions and loops, which parse_model reads; there
+// constants by type alone are given in the order of the text. kUnsupported: script cannot say it.
+Result<std::string> model_script(const Model& model, const ModelTextOptions& options = {});
 // Returns the constants meta[relay.Constant][0], [1] … of model_text, for parse_model. They share
 // the model's storage.
 Result<std::vector<Tensor>> model_weights(const Model& model);

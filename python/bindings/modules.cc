@@ -106,6 +106,12 @@ void bind_modules(nb::module_& core, nb::class_<Model>& model) {
             return value_of(unlocked([&] { return model_text(self, {values, types}); }));
           },
           nb::arg("values"), nb::arg("types"))
+      .def(
+          "script",
+          [](const Model& self, bool values, bool types) {
+            return value_of(unlocked([&] { return model_script(self, {values, types}); }));
+          },
+          nb::arg("values"), nb::arg("types"))
       .def("weights",
            [](const Model& self) {
              nb::list arrays;

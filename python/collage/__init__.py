@@ -277,6 +277,10 @@ class Model:
         """Relay text, which `collage.parse` reads. Without `values` constants of more than 64 elements are there by type alone."""
         return self._core.text(values, types)
 
+    def script(self, *, values: bool = True, types: bool = False) -> str:
+        """TVM's script (`@ir_module`, `T.prim_func`, `R.function`), which `collage.parse` reads. Arguments as in `text`."""
+        return self._core.script(values, types)
+
     def weights(self) -> list[Array]:
         """The constants meta[relay.Constant][0], [1] … of `text`, for `collage.parse`; they cannot be written to."""
         return self._core.weights()
@@ -331,7 +335,7 @@ def load(
     data_roots: Sequence[Path] = (),
     public_key: Optional[str] = None,
 ) -> Any:
-    """A `Model` of ONNX (.onnx, external data beside it) or Relay text (.relay); a `Program` of an artifact (.collage, or its bytes).
+    """A `Model` of ONNX (.onnx, external data beside it) or text (.relay, script as .script or .py); a `Program` of an artifact (.collage, or its bytes).
 
     `shapes`: of a model's inputs by name, `dims`: of symbolic dimensions by name, for models with dynamic dimensions.
     `contexts`: how many runs of a program may go on at once, each with its own memory for intermediate results; 0: as many as
@@ -389,7 +393,7 @@ def from_exported(program: Any, *, shapes: Optional[Mapping[str, Sequence[int]]]
 
 
 def parse(text: str, weights: Sequence[Array] = ()) -> Model:
-    """A `Model` of Relay text as it is, not simplified; `weights`: the constants that it gives by type alone, as `Model.weights` gives them."""
+    """A `Model` of Relay text or script as it is, not simplified; `weights`: the constants that it gives by type alone, as `Model.weights` gives them."""
     return Model(_core.parse(text, list(weights)))
 
 

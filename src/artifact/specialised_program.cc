@@ -10,8 +10,7 @@ namespace {
 // Memory for intermediate results of each specialisation that it ran, and its own states.
 struct SpecialisedContext : ContextImpl {
   explicit SpecialisedContext(const SpecialisedProgram& made)
-      : loaded(made.loaded),
-        states(loaded->interface().states, loaded->interface().padding) {}
+      : loaded(made.loaded), states(loaded->interface().states, loaded->interface().padding) {}
 
   Status run(const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) override {
     const std::lock_guard lock(running.get());
@@ -29,6 +28,7 @@ struct SpecialisedContext : ContextImpl {
   const std::shared_ptr<LoadedSpecialisations> loaded;
   States states;
   std::map<size_t, Executor> executors;  // by the specialisation's number
+  uint64_t runs = 0;                     // of any of them
   OfProcess<std::mutex> running;
 };
 
@@ -54,7 +54,7 @@ Result<std::vector<Tensor>> SpecialisedContext::compute(TensorsByName tensors) {
   if (Executor* executor = TRY(executor_of(number)); executor != nullptr) {
     std::vector<Tensor> inputs, outputs(names.outputs.size());
     for (const std::string& name : names.inputs) inputs.push_back(TRY(take(name)));
-    TRY(executor->run_next(inputs, outputs));
+    TRY(executor->run_as(inputs, outputs, runs++));
     for (size_t i = 0; i < outputs.size(); ++i) tensors[names.outputs[i]] = std::move(outputs[i]);
   }
   std::vector<Tensor> results;

@@ -9,6 +9,7 @@ namespace collage {
 namespace {
 
 constexpr std::string_view kPairs[] = {"->", "#[", "==", "!=", "<=", ">=", "&&", "||"};
+constexpr std::string_view kPythonPairs[] = {"//", "+=", "*="};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
@@ -49,9 +50,11 @@ bool Lexer::skip_blanks() {
   while (!at_end()) {
     if (is_blank(peek())) {
       advance();
-    } else if ((peek() == '/' && peek(1) == '/') || (peek() == '#' && peek(1) != '[')) {
+    } else if (dialect_.python
+                   ? peek() == '#'
+                   : (peek() == '/' && peek(1) == '/') || (peek() == '#' && peek(1) != '[')) {
       while (!at_end() && peek() != '\n') advance();
-    } else if (peek() == '/' && peek(1) == '*') {
+    } else if (!dialect_.python && peek() == '/' && peek(1) == '*') {
       const Position start = position_;
       while (!at_end() && !(peek() == '*' && peek(1) == '/')) advance();
       if (at_end()) {
@@ -202,6 +205,9 @@ Token Lexer::next() {
     token.text = c;
     for (const std::string_view pair : kPairs)
       if (rest().starts_with(pair)) token.text = pair;
+    if (dialect_.python)
+      for (const std::string_view pair : kPythonPairs)
+        if (rest().starts_with(pair)) token.text = pair;
     for (size_t i = 0; i < token.text.size(); ++i) advance();
   }
   return token;

@@ -1,6 +1,7 @@
 // Tokens of the texts that people write: Relay (ir/text_reader.h), tensor programs
-// (tensor_program/program_tokens.h) and patterns (pattern/pattern_reader.h). Comments (`//`,
-// `/* */`, and `#` where no `[` follows) are skipped. Strings stand in quotes of either kind.
+// (tensor_program/program_tokens.h), script (tensor_program/script/script_lines.h) and patterns
+// (pattern/pattern_reader.h). Comments (`//`, `/* */`, and `#` where no `[` follows) are skipped.
+// Strings stand in quotes of either kind.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,7 @@ struct Dialect {
   bool dotted_names = false;     // nn.conv2d is one name
   bool signed_numbers = false;   // -1 is one number
   bool escapes = false;          // a string may go over lines, and \ stands before a quote
+  bool python = false;           // only # begins a comment; "//", "+=" and "*=" are one mark each
 };
 
 class Lexer {

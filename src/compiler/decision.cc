@@ -133,7 +133,11 @@ Result<std::optional<Searched>> search_by_cost(const Candidates& candidates,
   if (context.light && !TRY(all_is_known(costs, candidates, context)))
     return std::optional<Searched>();
   TRY(costs.missing);
-  return std::optional(TRY(searched_by(std::move(costs), demands, candidates, context)));
+  Result<Searched> found = searched_by(std::move(costs), demands, candidates, context);
+  // Where memory for its inputs cannot be had, no kernel could be tried: the model has some.
+  if (!found && found.status().code() == ErrorCode::kUnsupported)
+    TRY(context.reference.timing_inputs());
+  return std::optional(TRY(std::move(found)));
 }
 
 int most_remeasurements(const CompileContext& context) {

@@ -3,11 +3,11 @@
 #include "base/stopwatch.h"
 #include "compiler/model_stages.h"
 #include "frontend/onnx/importer.h"
-#include "ir/text_parser.h"
 #include "passes/inline_functions.h"
 #include "passes/passes.h"
 #include "passes/widen_halves.h"
 #include "tensor_program/module_programs.h"
+#include "tensor_program/script/script.h"
 
 namespace collage {
 
@@ -15,13 +15,11 @@ namespace {
 
 Model no_model() { return Model(std::make_shared<internal::ModelImpl>()); }
 
-Result<ImportedModel> import_relay(const std::filesystem::path& path, const LoadOptions& options) {
+Result<ImportedModel> import_text(const std::filesystem::path& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.dims.empty() || !options.constants.empty())
-    return usage_error("{}: shapes are part of Relay text and cannot be given", path.string());
+    return usage_error("{}: shapes are part of the text and cannot be given", path.string());
   ImportedModel imported;
-  ParseOptions parse;
-  parse.abstract_function = tensor_program::abstract_function;
-  imported.module = TRY(load_module(path, std::move(parse)));
+  imported.module = TRY(tensor_program::load_module_text(path));
   return imported;
 }
 
@@ -63,8 +61,8 @@ static Result<Model> load_and_simplify(const std::filesystem::path& path,
                                        const LoadOptions& options) {
   register_all();
   const Stopwatch watch;
-  ImportedModel imported = path.extension() == ".relay"
-                               ? TRY(import_relay(path, options))
+  ImportedModel imported = tensor_program::is_module_text(path)
+                               ? TRY(import_text(path, options))
                                : TRY(import_onnx(path, import_options(options)));
   const double seconds = watch.seconds();
   Model model = TRY(imported_model(std::move(imported)).with_context(path.string()));
@@ -88,13 +86,12 @@ Result<Module> load_text_as_is(const std::filesystem::path& path,
                                std::unordered_set<const void*>& unknown, bool positions) {
   ParseOptions options;
   options.positions = positions;
-  options.abstract_function = tensor_program::abstract_function;
   options.constant = [&](const TensorType& type, size_t) -> Result<Tensor> {
     Tensor value = TRY(Tensor::allocate(type.dtype, type.shape));
     unknown.insert(value.raw());
     return value;
   };
-  Module module = TRY(load_module(path, options));
+  Module module = TRY(tensor_program::load_module_text(path, options));
   if (module.functions.count("main") == 0)
     return bad_model("{}: there is no function @main", path.string());
   return module;

@@ -4,10 +4,10 @@
 #include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
 #include "compiler/model_stages.h"
-#include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "passes/verify.h"
 #include "tensor_program/module_programs.h"
+#include "tensor_program/script/script.h"
 
 namespace collage {
 
@@ -15,7 +15,6 @@ namespace {
 
 Result<Module> read_text(const std::string& text, const std::vector<Tensor>& weights) {
   ParseOptions options;
-  options.abstract_function = tensor_program::abstract_function;
   if (!weights.empty())
     options.constant = [&](const TensorType& type, size_t index) -> Result<Tensor> {
       if (index >= weights.size() || !weights[index].defined())
@@ -23,7 +22,7 @@ Result<Module> read_text(const std::string& text, const std::vector<Tensor>& wei
                          weights.size());
       return weights[index];
     };
-  return parse_module(text, options);
+  return tensor_program::parse_module_text(text, options);
 }
 
 PrintOptions print_options(const ModelTextOptions& options) {
@@ -50,6 +49,16 @@ Result<std::string> model_text(const Model& model, const ModelTextOptions& optio
   return without_exceptions([&]() -> Result<std::string> {
     return to_text(TRY(tensor_program::named_programs(model.impl().module)),
                    print_options(options));
+  });
+}
+
+Result<std::string> model_script(const Model& model, const ModelTextOptions& options) {
+  return without_exceptions([&]() -> Result<std::string> {
+    tensor_program::ScriptOptions print;
+    if (!options.values) print.most_printed = PrintOptions().inline_limit;
+    print.show_types = options.types;
+    return tensor_program::to_script(TRY(tensor_program::named_programs(model.impl().module)),
+                                     print);
   });
 }
 

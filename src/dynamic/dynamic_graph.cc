@@ -10,6 +10,7 @@
 #include "dynamic/loops.h"
 #include "frontend/onnx/graph_order.h"
 #include "frontend/onnx/staged/control_flow.h"
+#include "runtime/run_number.h"
 
 namespace collage {
 
@@ -188,6 +189,7 @@ Status DynamicGraph::run_stage(Specialisation& stage, TensorsByName& tensors) co
   if (stage.program == nullptr) return {};
   std::vector<Tensor> inputs;
   for (const std::string& name : stage.imported.inputs) inputs.push_back(tensors.at(name));
+  const RunNumber number(runs_ - 1);
   std::vector<Tensor> outputs = TRY(stage.program->run(inputs));
   for (size_t i = 0; i < outputs.size(); ++i)
     tensors[stage.imported.outputs[i]] = std::move(outputs[i]);
@@ -362,6 +364,7 @@ Status DynamicGraph::add_plans(const Stage& stage,
 }
 
 Result<std::vector<Tensor>> DynamicGraph::run(TensorsByName tensors) {
+  ++runs_;
   Stage* stage = first_.get();
   Specialisation* made = nullptr;
   while (true) {

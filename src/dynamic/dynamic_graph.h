@@ -60,6 +60,7 @@ class DynamicGraph {
   StageContext& context_;
   std::string name_;
   std::unique_ptr<Stage> first_;
+  uint64_t runs_ = 0;  // that were begun; a loop's body has one an iteration
   std::map<std::string, std::unique_ptr<LoopBody>> bodies_;  // by the loop's first output
 };
 

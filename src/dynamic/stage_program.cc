@@ -47,7 +47,6 @@ class Interpreted : public StageProgram {
   Interpreted(const frontend::ImportedStage& stage, const ProgramOptions& options)
       : model_(imported_model(stage)), options_(unmeasured(options, "reference")) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
-    const RunNumber number(runs_++);
     return interpret(model_.module.main(), inputs);
   }
   // The reference's kernels, which are the interpreter.
@@ -60,7 +59,6 @@ class Interpreted : public StageProgram {
  private:
   ImportedModel model_;
   ProgramOptions options_;
-  uint64_t runs_ = 0;
 };
 
 class ComputedByOthers : public StageProgram {
@@ -68,7 +66,6 @@ class ComputedByOthers : public StageProgram {
   ComputedByOthers(Module module, const StageContext& context)
       : module_(std::move(module)), context_(context) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
-    const RunNumber number(runs_++);
     return context_.compute(module_, inputs);
   }
   Result<std::shared_ptr<const Plan>> plan() const override {
@@ -78,14 +75,20 @@ class ComputedByOthers : public StageProgram {
  private:
   Module module_;
   const StageContext& context_;
-  uint64_t runs_ = 0;
 };
+
+// Whoever runs stages counts their runs.
+Result<std::vector<Tensor>> run_with_number(Executor& executor, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> outputs(executor.plan().outputs.size());
+  TRY(executor.run_as(inputs, outputs, RunNumber::current()));
+  return outputs;
+}
 
 class Compiled : public StageProgram {
  public:
   explicit Compiled(Program program) : program_(std::move(program)) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
-    return program_.run(inputs);
+    return run_with_number(*program_.impl().executor, inputs);
   }
   Result<std::shared_ptr<const Plan>> plan() const override { return program_.impl().plan; }
 
@@ -98,9 +101,7 @@ class Loaded : public StageProgram {
   Loaded(std::shared_ptr<const Plan> plan, Executor executor)
       : plan_(std::move(plan)), executor_(std::move(executor)) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
-    std::vector<Tensor> outputs(plan_->outputs.size());
-    TRY(executor_.run_next(inputs, outputs));
-    return outputs;
+    return run_with_number(executor_, inputs);
   }
   Result<std::shared_ptr<const Plan>> plan() const override { return plan_; }
 

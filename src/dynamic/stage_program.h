@@ -46,6 +46,7 @@ enum class StageCare {
 class StageProgram {
  public:
   virtual ~StageProgram() = default;
+  // As the run of the number that is current (runtime/run_number.h).
   virtual Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) = 0;
   // For saving.
   virtual Result<std::shared_ptr<const Plan>> plan() const = 0;

@@ -9,12 +9,13 @@ using Kind = Token::Kind;
 
 namespace {
 
-// After '[': a list of integers, of reals, or of lists of integers.
+// After '[' or '(': a list of integers, of reals, or of lists of integers.
 Result<AttrValue> list(TextReader& reader, const Token& start) {
   Ints ints;
   std::vector<double> reals;
   IntLists lists;
-  std::vector<AttrValue> values = TRY(reader.list("]", [&] { return parse_attr_value(reader); }));
+  std::vector<AttrValue> values =
+      TRY(reader.list(start.is("[") ? "]" : ")", [&] { return parse_attr_value(reader); }));
   for (AttrValue& value : values) {
     if (const auto* i = std::get_if<int64_t>(&value)) {
       ints.push_back(*i);
@@ -54,10 +55,11 @@ Result<AttrValue> parse_attr_value(TextReader& reader) {
   if (TRY(reader.accept("None"))) return AttrValue(None{});
   if (TRY(reader.accept("True"))) return AttrValue(true);
   if (TRY(reader.accept("False"))) return AttrValue(false);
-  if (TRY(reader.accept("["))) return list(reader, start);
+  if (TRY(reader.accept("[")) || TRY(reader.accept("("))) return list(reader, start);
+  std::string digits = TRY(reader.accept("-")) ? "-" : "";  // of dialects without signed numbers
   if (!reader.is(Kind::kNumber)) return reader.expected("an attribute's value");
+  digits += reader.token().text;
   TRY(reader.step());
-  std::string digits = start.text;
   if (digits.ends_with("i64")) digits.resize(digits.size() - 3);
   int64_t integer = 0;
   const char* end = digits.data() + digits.size();

@@ -12,18 +12,6 @@ using Kind = Token::Kind;
 namespace {
 
 constexpr int kMaxFunctionDepth = 32;
-constexpr size_t kMaxTypes = size_t{1} << 16;  // inside a tuple's type
-
-// The types inside a tuple's type, which repeats those of its fields: a tuple of two times
-// another has twice as many. Tuples nest no deeper than their text may.
-Status count_types(const Type& type, int depth, size_t& count) {
-  if (++count > kMaxTypes) return bad_model("a tuple of more than {} tensors", kMaxTypes);
-  if (!type.is_tuple()) return {};
-  if (depth == kMaxTextNesting)
-    return bad_model("tuples nested more than {} levels deep", kMaxTextNesting);
-  for (const Type& field : type.fields()) TRY(count_types(field, depth + 1, count));
-  return {};
-}
 
 }  // namespace
 

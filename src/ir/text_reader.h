@@ -29,10 +29,12 @@ Result<T> at(const Token& token, Result<T> result) {
 
 class TextReader {
  public:
-  // There is no token before the first step().
-  explicit TextReader(std::string_view text)
-      : lexer_(text,
-               {.sigils = "%@", .dotted_names = true, .signed_numbers = true, .escapes = true}) {}
+  // There is no token before the first step(). The dialect is Relay's unless another is given.
+  explicit TextReader(std::string_view text, Dialect dialect = {.sigils = "%@",
+                                                                .dotted_names = true,
+                                                                .signed_numbers = true,
+                                                                .escapes = true})
+      : lexer_(text, dialect) {}
 
   const Token& token() const { return token_; }
   bool is(std::string_view spelling) const { return token_.is(spelling); }

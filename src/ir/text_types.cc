@@ -8,6 +8,8 @@ using Kind = Token::Kind;
 
 namespace {
 
+constexpr size_t kMaxTypes = size_t{1} << 16;  // inside a tuple's type
+
 Result<DType> dtype(TextReader& reader) {
   if (!reader.is(Kind::kName)) return reader.expected("a type");
   Result<DType> dtype = parse_dtype(reader.token().text);
@@ -17,6 +19,15 @@ Result<DType> dtype(TextReader& reader) {
 }
 
 }  // namespace
+
+Status count_types(const Type& type, int depth, size_t& count) {
+  if (++count > kMaxTypes) return bad_model("a tuple of more than {} tensors", kMaxTypes);
+  if (!type.is_tuple()) return {};
+  if (depth == kMaxTextNesting)
+    return bad_model("tuples nested more than {} levels deep", kMaxTextNesting);
+  for (const Type& field : type.fields()) TRY(count_types(field, depth + 1, count));
+  return {};
+}
 
 Result<int64_t> parse_integer(TextReader& reader) {
   if (!reader.is(Kind::kNumber)) return reader.expected("an integer");

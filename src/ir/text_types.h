@@ -9,6 +9,10 @@
 namespace collage {
 
 Result<Type> parse_type(TextReader& reader);
+// Counts the types inside that of a tuple's field, which repeats those of its fields: a tuple of
+// two times another has twice as many. Fails for too many, and where they nest deeper than text
+// may; `depth` is 1 for a field of the outermost tuple.
+Status count_types(const Type& type, int depth, size_t& count);
 // 3 or 3i64.
 Result<int64_t> parse_integer(TextReader& reader);
 

@@ -6,6 +6,7 @@
 #include "base/no_exceptions.h"
 #include "choose/claims.h"
 #include "ir/work.h"
+#include "tensor_program/script/script.h"
 
 namespace collage {
 
@@ -97,7 +98,7 @@ Result<Inspection> inspect(const std::filesystem::path& path, LoadOptions load,
                            const ProgramOptions& options) {
   Inspection inspection;
   inspection.model = path.filename().string();
-  const bool is_text = path.extension() == ".relay";
+  const bool is_text = tensor_program::is_module_text(path);
   if (!is_text) {
     inspection.file = TRY(inspect_onnx(path));
     assume_sizes(*inspection.file, load, inspection.open);

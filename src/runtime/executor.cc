@@ -209,7 +209,12 @@ Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs) 
 }
 
 Status Executor::run_next(std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  return run(inputs, outputs, nullptr, true);
+  return run(inputs, outputs, nullptr, &runs_);
+}
+
+Status Executor::run_as(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                        uint64_t number) {
+  return run(inputs, outputs, nullptr, &number);
 }
 
 Status Executor::run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -233,9 +238,9 @@ Status Executor::walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
 }
 
 Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                     std::vector<double>* seconds, bool counts) {
+                     std::vector<double>* seconds, uint64_t* next_number) {
   return run_alone([&]() -> Status {
-    const RunNumber number(counts ? runs_++ : 0);
+    const RunNumber number(next_number != nullptr ? (*next_number)++ : 0);
     if (seconds != nullptr) seconds->assign(plan_->steps.size(), 0.0);
     TRY(bind(inputs, outputs));
     TRY(execute(seconds));

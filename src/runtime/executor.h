@@ -40,6 +40,8 @@ class Executor {
   // Does the same as a run of a user, which has the next run number (run_number.h), from 0; all
   // other runs have number 0.
   Status run_next(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  // Does the same for a caller that counts the runs of several executors.
+  Status run_as(std::span<const Tensor> inputs, std::span<Tensor> outputs, uint64_t number);
   // Does the same and stores the seconds of every step in `seconds` (one entry a step).
   Status run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       std::vector<double>& seconds);
@@ -68,7 +70,7 @@ class Executor {
   Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, int threads,
            Kernels kernels);
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::vector<double>* seconds, bool counts = false);
+             std::vector<double>* seconds, uint64_t* next_number = nullptr);
   // Runs `body` alone on this executor, with its team.
   template <typename Body>
   Status run_alone(const Body& body);

@@ -56,6 +56,7 @@ class LabelledFunction : public AbstractFunction {
   }
   std::string kind_name() const override { return "extern"; }
   const std::string& label() const { return label_; }
+  bool declares_result() const { return declares_result_; }
 
  private:
   std::string label_;
@@ -65,7 +66,7 @@ class LabelledFunction : public AbstractFunction {
 
 /// (Tensor[(64, 128), float32], …) -> Tensor[(64, 32), float32] = "label"; the result may be left
 /// out where the label is known.
-Result<std::shared_ptr<const LabelledFunction>> read_external(TextReader& reader) {
+Result<std::shared_ptr<const AbstractFunction>> read_external(TextReader& reader) {
   TRY(reader.expect("("));
   const std::vector<Type> params = TRY(reader.list(")", [&] { return parse_type(reader); }));
   std::optional<Type> result;
@@ -74,11 +75,11 @@ Result<std::shared_ptr<const LabelledFunction>> read_external(TextReader& reader
   const collage::Token label = reader.token();
   if (label.kind != Token::Kind::kString)
     return reader.expected("the label of a function as a string");
-  const Type type =
-      result ? Type::function(params, *result) : TRY(at(label, external_type(label.text, params)));
+  std::shared_ptr<const AbstractFunction> function =
+      TRY(at(label, external_function(label.text, params, result)));
   TRY(reader.step());
   TRY(reader.expect(";"));
-  return std::make_shared<const LabelledFunction>(label.text, type, result.has_value());
+  return function;
 }
 
 /// A call of a program, whose buffers' memory scopes are places of what it reads and makes.
@@ -113,11 +114,32 @@ Result<Function> with_calls(const Function& function, const CallRule& rule) {
 
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
                                                                   TextReader& reader) {
-  using Function = std::shared_ptr<const AbstractFunction>;
-  if (kind == "extern") return Function(TRY(read_external(reader)));
+  if (kind == "extern") return read_external(reader);
   const TextReader::Block block = TRY(reader.block());
   Program program = TRY(parse_declarations(block.text, block.place, check_callable));
-  return Function(std::make_shared<const ProgramFunction>(std::move(program)));
+  return program_function(std::move(program));
+}
+
+std::shared_ptr<const AbstractFunction> program_function(Program program) {
+  return std::make_shared<const ProgramFunction>(std::move(program));
+}
+
+Result<std::shared_ptr<const AbstractFunction>> external_function(
+    const std::string& label, const std::vector<Type>& params, const std::optional<Type>& result) {
+  const Type type = result ? Type::function(params, *result) : TRY(external_type(label, params));
+  return std::shared_ptr<const AbstractFunction>(
+      std::make_shared<const LabelledFunction>(label, type, result.has_value()));
+}
+
+const Program* defined_program(const AbstractFunction& function) {
+  const auto* program = dynamic_cast<const ProgramFunction*>(&function);
+  return program != nullptr ? &program->program() : nullptr;
+}
+
+std::optional<StatedLabel> stated_label(const AbstractFunction& function) {
+  const auto* labelled = dynamic_cast<const LabelledFunction*>(&function);
+  if (labelled == nullptr) return std::nullopt;
+  return StatedLabel{labelled->label(), labelled->declares_result()};
 }
 
 Result<bool> link_programs(Module& module) {

@@ -14,11 +14,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ir/module.h"
 #include "ir/text_printer.h"
 #include "ir/text_reader.h"
+#include "tensor_program/program.h"
 
 namespace collage::tensor_program {
 
@@ -26,6 +28,21 @@ namespace collage::tensor_program {
 /// Errors state the place.
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
                                                                   TextReader& reader);
+
+/// Defines a program that graphs may call (call.h).
+std::shared_ptr<const AbstractFunction> program_function(Program program);
+/// Defines the external function of a label, which says what it gives if `result` does not.
+Result<std::shared_ptr<const AbstractFunction>> external_function(
+    const std::string& label, const std::vector<Type>& params, const std::optional<Type>& result);
+/// The program that is defined; null: it is none.
+const Program* defined_program(const AbstractFunction& function);
+/// The label of an external function, and whether its definition states the result; none: it is
+/// none.
+struct StatedLabel {
+  std::string label;
+  bool states_result = false;
+};
+std::optional<StatedLabel> stated_label(const AbstractFunction& function);
 
 /// Replaces calls of the module's programs and external functions by calls of operators, which keep
 /// the names; removes the definitions. True if there were any.

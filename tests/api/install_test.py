@@ -72,8 +72,11 @@ def check(folder):
     printed = call(os.path.join(build, "example"), model, COLLAGE_CACHE=cache)
     assert re.fullmatch(r"scores: 10 values, the first is 0\.\d+\n", printed), printed
     assert os.path.exists(os.path.join(cache, "costs.db")), "the library measured nothing"
-    failed = subprocess.run([os.path.join(build, "example"), os.path.join(folder, "absent.onnx")], capture_output=True, text=True)
-    assert failed.returncode == 3 and failed.stderr.count("\n") == 1, failed
+    huge = os.path.join(folder, "huge.onnx")
+    onnx.save(tiny_models.relu_model((1 << 39,)), huge)
+    for path, statuses in ((os.path.join(folder, "absent.onnx"), (3,)), (huge, (3, 5))):
+        failed = subprocess.run([os.path.join(build, "example"), path], env=os.environ | {"COLLAGE_CACHE": cache}, capture_output=True, text=True)
+        assert failed.returncode in statuses and failed.stdout == "" and failed.stderr.count("\n") == 1, failed
 
 
 RUNTIME = """#include <collage/program.h>

@@ -110,5 +110,14 @@ def check_several_shapes(program):
     call(binary, program.compile("relu.onnx", "relu.collage", "--bucket", "batch=4,16", "--targets", "reference"), cwd=program.folder)
 
 
+def check_random_numbers(program):
+    """Every run draws others, every context the same sequence."""
+    binary = os.path.join(program.folder, "random")
+    program.build("runtime_random_test.c", binary)
+    nodes = [onnx.helper.make_node("RandomNormalLike", ["x"], ["noise"], "noise"), onnx.helper.make_node("Add", ["x", "noise"], ["y"], "sum")]
+    onnx.save(tiny_models.model(nodes, {"x": [4]}, {"y": [4]}), os.path.join(program.folder, "noise.onnx"))
+    call(binary, program.compile("noise.onnx", "noise.collage", "--targets", "reference"), cwd=program.folder)
+
+
 if __name__ == "__main__":
-    sys.exit(checks.run([check_runs, check_several_shapes, check_openmp_calls, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))
+    sys.exit(checks.run([check_runs, check_several_shapes, check_random_numbers, check_openmp_calls, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))

@@ -14,11 +14,12 @@ import tempfile
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE)]
+sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "conformance")]
 
 import checks
 import command
 import tiny_models
+import whole_models
 from workbench import Bench
 
 
@@ -65,6 +66,22 @@ def check_models_in_stages(bench):
     assert "runs in stages" in printed and "over onnxruntime " in printed and "outputs differ by 0 at most" in printed, printed
     for given in (["--layers"], ["--streams", "2"]):
         bench.run("bench", *flags, *given, status=2)
+
+
+def check_loops_and_selections(bench):
+    """Models are timed whose loop ends by what it computed, and in which values decide how many there are."""
+    wanted = {"a computed end": "Loop", "NonMaxSuppression": "NonMaxSuppression", "Unique": "Unique"}
+    for name, model, feed in (*whole_models.loops(), *whole_models.values_decide()):
+        if name not in wanted:
+            continue
+        assert wanted.pop(name) in {node.op_type for node in model.graph.node}, name
+        flags = []
+        for i, (value, array) in enumerate(feed.items()):
+            np.save(bench.path(f"{i}.npy"), array)
+            flags += ["--inputs", f"{value}={i}.npy"]
+        printed = bench.run("bench", bench.save("model.onnx", model), *flags, "--duration", "0.1", "--compare", "onnxruntime")
+        assert "runs in stages" in printed and "over onnxruntime " in printed and "outputs differ by 0 at most" in printed, printed
+    assert not wanted, wanted
 
 
 def python_with_wrong_peers(bench, outputs):
@@ -119,7 +136,7 @@ def check_single_backend_runs_again(bench):
     assert "best_single_backend" not in report and re.search(r" · best single backend: \w+ \d+\.\d+ ms while compiling\n", printed), printed
 
 
-CHECKS = (check_models_in_stages, check_verify_against_another_runtime, check_single_backend_runs_again, check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs)
+CHECKS = (check_models_in_stages, check_loops_and_selections, check_verify_against_another_runtime, check_single_backend_runs_again, check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs)
 
 
 if __name__ == "__main__":

@@ -253,10 +253,14 @@ def check_refusals(folder):
     library = ("compile", "net.onnx", "--emit", "library", "-o", "libnet.a")
     said = folder.run(*library, "--targets", "reference", *FLAGS, status=2)
     assert re.search(r" runs on reference: .* --targets native", said), said
+    noise = [helper.make_node("RandomNormalLike", ["x"], ["noise"], "noise"), helper.make_node("Add", ["x", "noise"], ["y"], "sum")]
+    tiny_models.write(folder.folder, "noise.onnx", tiny_models.model(noise, {"x": [4]}, {"y": [4]}).SerializeToString())
+    said = folder.run("compile", "noise.onnx", *library[2:], *FLAGS, "-q", status=2)
+    assert re.search(r"random_\w+ runs on reference: .*a library holds kernels of native alone", said), said
     assert "needs `nocc`" in folder.run(*library, status=5, CC="nocc")
     said = folder.run(*library, *FLAGS, status=1, CC="cc -include absent.h")
     assert "`cc` failed" in said and "absent.h" in said, said
-    assert set(os.listdir(folder.folder)) - before <= {"cache"}, os.listdir(folder.folder)
+    assert set(os.listdir(folder.folder)) - before <= {"cache", "noise.onnx"}, os.listdir(folder.folder)
 
 
 def check_hooks(_):

@@ -3,11 +3,14 @@
     python tests/cli/cli_limits_test.py
 """
 
+import contextlib
+import glob
 import json
 import os
 import resource
 import subprocess
 import sys
+import time
 
 import onnx
 
@@ -16,6 +19,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import checks
 import command
+import control_groups
 import tiny_models
 
 # Mounts a small file system that is full, and runs what follows with its temporary files there.
@@ -89,47 +93,45 @@ def check_too_little_for_a_library(folder):
     assert "more memory than this process may have" in result.stderr, result.stderr
 
 
-def processor_groups():
-    """Where the controller of processor time is mounted, and the file that limits a group with what says one core."""
-    with open("/proc/self/mountinfo") as file:
-        for line in file:
-            fields, kind = line.split(), line.split(" - ")[1].split()
-            if kind[0] == "cgroup" and "cpu" in kind[2].split(","):
-                return fields[4], "cpu.cfs_quota_us", "100000"
-    return "/sys/fs/cgroup", "cpu.max", "100000 100000"
-
-
 def check_quota_around_the_own_group(folder):
     """The quota of a service or a job counts for the groups inside it, in which its processes are."""
-    mount, name, one_core = processor_groups()
-    outer = os.path.join(mount, f"collage-test-{os.getpid()}")
-    inner = os.path.join(outer, "inner")
-    try:
-        os.makedirs(inner)
-        with open(os.path.join(outer, name), "w") as file:
-            file.write(one_core)
-    except OSError:
-        made = [made for made in (inner, outer) if os.path.isdir(made)]
-        for group in made:
-            os.rmdir(group)
-        print("SKIPPED quota: no control group may be made here")
-        return
-
-    def enter():
-        with open(os.path.join(inner, "cgroup.procs"), "w") as file:
-            file.write(str(os.getpid()))
-
-    try:
+    with control_groups.limited("cpu") as enter:
+        if enter is None:
+            return
         result = run_with([], ["targets"], folder, preexec_fn=enter)
-    finally:
-        for group in (inner, outer):
-            os.rmdir(group)
     assert result.returncode == 0, result.stderr
     assert ", 1 cores for this process" in result.stdout.splitlines()[0], result.stdout
 
 
+def limits_of_children(process):
+    """The bytes of data that each process may have that it started."""
+    found = set()
+    for task in glob.glob(f"/proc/{process.pid}/task/*/children"):
+        with contextlib.suppress(OSError):  # one that has ended
+            with open(task) as file:
+                children = file.read().split()
+            for child in children:
+                with open(f"/proc/{child}/limits") as file:
+                    found |= {line.split()[3] for line in file if line.startswith("Max data size")}
+    return found
+
+
+def check_memory_of_workers(folder):
+    """What tries kernels may have four fifths of what the group around it may."""
+    expected, found = str(control_groups.MEMORY // 5 * 4), set()
+    with control_groups.limited("memory") as enter:
+        if enter is None:
+            return
+        with subprocess.Popen([command.COLLAGE, *small_model(folder)], cwd=folder, env=dict(os.environ, COLLAGE_CACHE=os.path.join(folder, "cache")),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=enter) as process:
+            while process.poll() is None:
+                found |= limits_of_children(process)
+                time.sleep(0.005)
+    assert process.returncode == 0 and expected in found, (process.returncode, expected, found)
+
+
 CHECKS = (check_full_folder_of_temporary_files, check_missing_folder_of_temporary_files, check_little_address_space,
-          check_too_little_for_a_library, check_quota_around_the_own_group)
+          check_too_little_for_a_library, check_quota_around_the_own_group, check_memory_of_workers)
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:]))

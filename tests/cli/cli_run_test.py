@@ -257,6 +257,63 @@ def check_nan(bench):
         assert ", NaN: may lose it" in bench.run("explain", name, "--targets", "onednn")
 
 
+def spoiled_convolution(bench):
+    """A convolution, one of whose input's numbers is NaN, and a Relu: the model's name, and which results depend on it."""
+    nodes = [helper.make_node("Conv", ["x", "w"], ["a"], "conv", kernel_shape=[3, 3], pads=[1] * 4), helper.make_node("Relu", ["a"], ["y"], "relu")]
+    shape = [1, 16, 12, 12]
+    name = bench.save("spoiled.onnx", tiny_models.model(nodes, {"x": shape}, {"y": shape}, {"w": tiny_models.weights(16, 16, 3, 3)}))
+    values = np.random.default_rng(9).standard_normal(shape, np.float32)
+    values[0, 3, 6, 6] = np.nan
+    np.save(bench.path("spoiled.npy"), values)
+    spoiled = np.zeros(shape, bool)
+    spoiled[0, :, 5:8, 5:8] = True
+    return name, spoiled
+
+
+def check_nan_of_a_pixel(bench):
+    """Under strict accuracy a pixel that is NaN makes NaN of the results whose taps read it, all of them and no other, on every target."""
+    name, spoiled = spoiled_convolution(bench)
+    available = re.findall(r"^(\w+) +available", bench.run("targets"), re.MULTILINE)
+    given = ("--accuracy", "strict", "--inputs", "x=spoiled.npy", "--save-outputs", "outputs")
+    for flags in ((), *(("--targets", f"{target},reference") for target in available if target != "reference")):
+        report, _ = bench.report("run", name, *flags, *given, warned=None)
+        (output,) = bench.outputs().values()
+        assert np.array_equal(np.isnan(output), spoiled), (flags, np.isnan(output).sum(), report["kernels"])
+
+
+def check_spreading_is_marked(bench):
+    """Kernels that may make NaN of numbers are named by targets, and where a plan has them."""
+    name, _ = spoiled_convolution(bench)
+    across = helper.make_node("LRN", ["x"], ["y"], "across", size=3)
+    lrn = bench.save("lrn.onnx", tiny_models.model([across], {"x": [1, 8, 6, 6]}, {"y": [1, 8, 6, 6]}))
+    listed = bench.run("targets")
+    for target, model, kernels in (("native", name, r".*\bwinograd4\b.*"), ("openvino", lrn, r"nn\.lrn")):
+        if not re.search(rf"^{target} +available", listed, re.MULTILINE):
+            continue
+        assert re.search(rf"^{target} .*\n(?: +may lose .*\n)? +may spread NaN and infinity by {kernels}$", listed, re.MULTILINE), listed
+        report, _ = bench.report("run", model, "--targets", target)
+        assert [k.get("spreads_nan") for k in report["kernels"]] == [True] and "loses_nan" not in report["kernels"][0], report["kernels"]
+        said = bench.run("explain", model, "--targets", target)
+        assert ", NaN: may spread it\n" in said and "1 kernels may lose or spread NaN; --accuracy strict leaves such out" in said, said
+
+
+def check_nan_given(bench):
+    """NaN among the inputs given is among what programs are checked with: what loses it there is left to the host."""
+    nodes = [helper.make_node("ReduceMax", ["x"], ["most"], "most", axes=[3], keepdims=0), helper.make_node("Relu", ["x"], ["positive"], "relu"),
+             helper.make_node("MaxPool", ["x"], ["windows"], "pool", kernel_shape=[2, 2], strides=[2, 2])]
+    shape = [1, 4, 16, 16]
+    name = bench.save("most.onnx", tiny_models.model(nodes, {"x": shape}, {"most": shape[:3], "positive": shape, "windows": [1, 4, 8, 8]}))
+    x = np.random.default_rng(4).standard_normal(shape, np.float32)
+    x[0, :, ::3, ::5] = np.nan
+    np.save(bench.path("x.npy"), x)
+    right = [x.max(axis=3), np.maximum(x, 0), x.reshape(1, 4, 8, 2, 8, 2).max(axis=(3, 5))]
+    available = re.findall(r"^(\w+) +available", bench.run("targets"), re.MULTILINE)
+    for flags in ((), *(("--targets", f"{target},reference") for target in available if target in ("onednn", "openvino", "native"))):
+        bench.run("run", name, *flags, "--inputs", "x=x.npy", "--save-outputs", "outputs", warned=None)
+        for output, expected in zip(bench.outputs().values(), right):
+            assert np.array_equal(output, expected, equal_nan=True), (flags, output, expected)
+
+
 def check_strange_names(bench):
     """Names of inputs, outputs and files may hold what shells and file systems dislike."""
     names = {"x": """a=b:c/"d" 'é'""", "y": """out=/../"y":"""}
@@ -315,9 +372,40 @@ def check_relay(bench):
     assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 2, 0, 4]])
 
 
-CHECKS = (check_run, check_first_answer, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_proves_something,
-          check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
-          check_targets, check_nan, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_tensor_programs)
+SCRIPT = """import tvm.script
+n = 4
+@tvm.script.ir_module
+class M:
+    @T.prim_func
+    def twice(X: T.Buffer[(1, n), "float32"], Y: T.Buffer[(1, n), "float32"]):
+        for i, j in T.grid(1, n):
+            with T.block("Y"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                Y[vi, vj] = X[vi, vj] * 2.0
+    @R.function
+    def main(x: R.Tensor[(1, n), "float32"]):
+        lv = R.call_tir(twice, (x,), (1, n), dtype="float32")
+        return R.nn.relu(lv)
+"""
+
+
+def check_script(bench):
+    """So does script, whose files end in either way; what is wrong in it has a place."""
+    np.save(bench.path("x.npy"), np.float32([[-1, 2, -3, 4]]))
+    for name in ("m.script", "m.py"):
+        tiny_models.write(bench.folder, name, SCRIPT)
+        bench.run("run", name, "--targets", "reference", "--inputs", "x=x.npy", "--save-outputs", "outputs")
+        assert np.array_equal(bench.outputs()["0_output0.npy"], [[0, 4, 0, 8]])
+    assert "@twice" in bench.run("partition", "m.script", "--targets", "reference")
+    bench.run("inspect", "m.script")
+    tiny_models.write(bench.folder, "bad.script", SCRIPT.replace("R.nn.relu", "R.rellu"))
+    refused = command.run(["run", "bad.script"], bench.folder, cache=bench.cache)
+    assert refused.returncode == 4 and refused.stderr.endswith("bad.script: line 14, column 16: unknown operator 'R.rellu'\n"), refused
+
+
+CHECKS = (check_run, check_first_answer, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_beside_a_mask,
+          check_verify_proves_something, check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
+          check_targets, check_nan, check_nan_of_a_pixel, check_spreading_is_marked, check_nan_given, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_script, check_tensor_programs)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """Small whole models in which an importer can go wrong without noticing: functions of the model, graphs inside nodes, names that meet,
-shapes and ways that only a run decides. Each is (name, model, inputs); another runtime says what it gives.
+initializers among the inputs, shapes and ways that only a run decides. Each is (name, model, inputs); another runtime says what it gives.
 """
 
 import numpy as np
@@ -77,12 +77,43 @@ def functions_in_functions():
     for sign in (1, -1):
         yield (f"in branches, {sign}", model([call("chosen", "t", "s"), node("Mul", "s t", "y")], [value("t", [2])], [value("y", [2])],
                                              [inner, chosen]), {"t": sign * X})
-    given = node("LeakyRelu", "a", "q")
-    given.attribute.append(AttributeProto(name="alpha", type=AttributeProto.FLOAT, ref_attr_name="slope"))
+    given = referring(node("LeakyRelu", "a", "q"), "alpha", "slope")
     leaky = function("leaky", "a c", "y", [node("If", "c", "y", then_branch=graph([given], [value("q", None)]),
                                                 else_branch=graph([node("Neg", "a", "r")], [value("r", None)]))], ["slope"])
     yield ("attributes in branches", model([call("leaky", "x c", "y", slope=0.5)], [value("x", [2]), value("c", [], BOOL)], [value("y", [2])],
                                            [leaky]), {"x": X, "c": YES})
+
+
+def referring(made, attribute, source):
+    """The node, whose attribute is the one that its function calls `source`."""
+    made.attribute.append(AttributeProto(name=attribute, type=AttributeProto.FLOAT, ref_attr_name=source))
+    return made
+
+
+def attributes_of_functions():
+    leaky = function("leaky", "a", "y", [referring(node("LeakyRelu", "a", "y"), "alpha", "slope")], ["slope"])
+    outer = function("outer", "a", "y", [referring(call("leaky", "a", "t"), "slope", "steep"), referring(node("Constant", "", "k"), "value_float", "steep"),
+                                         node("Add", "t k", "y")], ["steep"])
+    yield ("under other names", model([call("outer", "x", "y", steep=0.25), call("outer", "y", "z", steep=3.0)], [value("x", [2])],
+                                      [value("y", [2]), value("z", [2])], [leaky, outer]), {"x": X})
+
+
+def initializers_among_inputs():
+    made = model([node("Mul", "x w", "t"), node("Add", "t w", "y")], [value("w", [2]), value("x", [2])], [value("y", [2])], w=7 * X)
+    made.ir_version = 3
+    yield ("all of them", made, {"x": X})
+
+
+def scans():
+    square = function("square", "a", "y", [node("Identity", "a", "t"), node("Mul", "t a", "y")])
+    body = graph([node("Add", "t p", "n"), call("square", "n", "m"), node("Mul", "m q", "r"), node("Add", "r x", "seen")],
+                 [value("n", [2]), value("seen", [2])], [value("t", [2]), value("p", [2]), value("q", [2])])
+    parts = np.arange(6, dtype=np.float32) - 2
+    yield ("backwards along another axis", model(
+        [node("Scan", "x a b", "last all", body=body, num_scan_inputs=2, scan_input_axes=[1, 0], scan_input_directions=[1, 0],
+              scan_output_axes=[1], scan_output_directions=[1])],
+        [value("x", [2]), value("a", [2, 3]), value("b", [3, 2])], [value("last", [2]), value("all", [2, 3])], [square]),
+        {"x": X, "a": parts.reshape(2, 3), "b": parts.reshape(3, 2)})
 
 
 def loops():
@@ -121,4 +152,4 @@ def values_decide():
            {"x": np.array([[0, 1], [2, 0], [0, -3]], np.float32)})
 
 
-FAMILIES = (branches_of_functions, functions_in_functions, loops, values_decide)
+FAMILIES = (branches_of_functions, functions_in_functions, attributes_of_functions, initializers_among_inputs, scans, loops, values_decide)

@@ -14,7 +14,23 @@ PACKAGE = os.path.join(BUILD, "python", "collage")
 BUILT = os.path.exists(os.path.join(PACKAGE, "_core.pyi"))
 sys.path[:0] = [os.path.join(BUILD, "python"), *(os.path.join(ROOT, *shared) for shared in (["tests"], ["tests", "cli"], ["models"]))]
 
+import onnx
+
 import checks
+
+if BUILT:
+    import collage
+
+
+def saved(folder, model, name="net.onnx"):
+    path = os.path.join(folder, name)
+    onnx.save(model, path)
+    return path
+
+
+def program(folder, model, **options):
+    """On the reference alone, which nothing has to be measured for."""
+    return collage.load(saved(folder, model)).compile(**({"targets": "reference", "database": os.path.join(folder, "costs.db")} | options))
 
 
 def run(chosen, arguments, with_torch=()):

@@ -212,8 +212,52 @@ def check_symbolic(folder):
             os.environ["COLLAGE_CACHE"] = before
 
 
+def noise_of(folder, name, nodes, inputs, output, **constants):
+    """A model that draws random numbers, saved."""
+    value = lambda item: helper.make_tensor_value_info(item[0], TensorProto.INT64 if item[0] == "n" else TensorProto.FLOAT, item[1])
+    graph = helper.make_graph(nodes, name, [value(item) for item in inputs.items()], [value(("y", output))],
+                              [numpy_helper.from_array(array, key) for key, array in constants.items()])
+    path = os.path.join(folder, name + ".onnx")
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def check_random_numbers(folder):
+    """Every run draws others, whatever its shapes, compiled or interpreted; another program and a saved one draw the same sequence."""
+    noise = lambda like: helper.make_node("RandomNormalLike", [like], ["y"], "noise", seed=3.0)
+    shapes = noise_of(folder, "shapes", [noise("x")], {"x": ["rows", 8]}, ["rows", 8])
+    places = noise_of(folder, "places", [helper.make_node("NonZero", ["x"], ["at"]), helper.make_node("Cast", ["at"], ["like"], to=TensorProto.FLOAT),
+                                         noise("like")], {"x": ["rows"]}, [1, "found"])
+    saved = os.path.join(folder, "saved.collage")
+    for path, given, load in ((shapes, [np.zeros((rows, 8), np.float32) for rows in (2, 2, 3, 2, 40000, 50000, 3, 40000)], collage.load),
+                              (places, [np.arange(rows, dtype=np.float32) for rows in (3, 3, 4, 300000, 300000, 310000, 3)], collage.load_dynamic)):
+        program = loaded(folder, path)
+        drawn = [program(x) for x in given]
+        assert {made.interpreted for made in program.specialisations} == {True, False}, program.specialisations
+        assert len({values[0, :2].tobytes() for values in drawn}) == len(given), [values[0, :2] for values in drawn]
+        program.save(saved)
+        for again in (loaded(folder, path), load(saved)):
+            for x, values in zip(given, drawn):
+                np.testing.assert_array_equal(again(x), values)
+
+
+def check_random_numbers_of_a_loop(folder):
+    """Every iteration draws others, also where its shapes are other ones, and so does the next run."""
+    value = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [helper.make_node("RandomNormalLike", ["v"], ["noise"], seed=3.0), helper.make_node("Gather", ["noise", "zero"], ["first"]),
+         helper.make_node("Concat", ["v", "v"], ["next"], axis=0), helper.make_node("Identity", ["go"], ["again"])], "body",
+        [value("i", TensorProto.INT64, []), value("go", TensorProto.BOOL, []), value("v", TensorProto.FLOAT, ["k"])],
+        [value("again", TensorProto.BOOL, []), value("next", TensorProto.FLOAT, ["l"]), value("first", TensorProto.FLOAT, [])])
+    path = noise_of(folder, "loop", [helper.make_node("Loop", ["n", "", "x"], ["", "y"], body=body)], {"n": [], "x": [1]}, ["n"],
+                    zero=np.array(0, np.int64))
+    program = loaded(folder, path)
+    drawn = np.concatenate([program(np.array(5, np.int64), np.zeros(1, np.float32)) for _ in range(2)])
+    assert len(set(drawn.tolist())) == 10, drawn
+
+
 def main(arguments):
-    return built_package.run([check_buckets, check_states, check_loop, check_refusals, check_care, check_symbolic], arguments)
+    return built_package.run([check_random_numbers, check_random_numbers_of_a_loop, check_buckets, check_states, check_loop, check_refusals, check_care, check_symbolic], arguments)
 
 
 if __name__ == "__main__":

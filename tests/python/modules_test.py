@@ -335,6 +335,22 @@ def check_misuse(folder):
     assert collage.constant(True).dtype == "bool" and collage.constant(3).dtype == "int64" and collage.constant(3, "int32").dtype == "int32"
 
 
+def check_script(folder):
+    """Models as script: printed, read from text and from a file, and compiled."""
+    model = given()
+    text = model.script()
+    assert text.startswith("@ir_module\n") and "R.nn.dense(x, w0)" in text, text
+    assert collage.parse(text).text() == model.text(), text
+    assert collage.parse(model.script(values=False), [WEIGHT]).text() == model.text()
+    assert "lv0: R.Tensor((8, 32), \"float32\") = " in model.script(types=True)
+    path = os.path.join(folder, "m.script")
+    with open(path, "w") as file:
+        file.write(text)
+    expect_right(folder, collage.load(path), "native")
+    refused(collage.Error, lambda: collage.parse("@ir_module\nclass M:\n    n = 4\n"), "line 3, column 9: expected R.extern, found '4'",
+            collage.ErrorCode.BAD_MODEL)
+
+
 def check_types(folder):
     """The extension's stub names what the package uses."""
     with open(os.path.join(built_package.PACKAGE, "_core.pyi")) as file:
@@ -349,7 +365,7 @@ def check_types(folder):
 
 def main(arguments):
     chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_fusion, check_stated, check_history, check_onnx,
-              check_devices, check_broken_passes, check_misuse, check_types]
+              check_devices, check_broken_passes, check_misuse, check_script, check_types]
     return built_package.run(chosen, arguments)
 
 

@@ -7,16 +7,12 @@ Takes the build that COLLAGE_BIN lies in (default build/release). What needs tor
 """
 
 import ast
-import concurrent.futures
 import json
-import multiprocessing
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import onnx
@@ -24,6 +20,7 @@ import onnxruntime
 
 import built_package
 import tiny_models
+from built_package import program, saved
 
 if built_package.BUILT:
     import collage
@@ -40,17 +37,6 @@ class SpeaksDLPack:
 
     def __dlpack_device__(self):
         return self._array.__dlpack_device__()
-
-
-def saved(folder, model, name="net.onnx"):
-    path = os.path.join(folder, name)
-    onnx.save(model, path)
-    return path
-
-
-def program(folder, model, **options):
-    """On the reference alone, which nothing has to be measured for."""
-    return collage.load(saved(folder, model)).compile(**({"targets": "reference", "database": os.path.join(folder, "costs.db")} | options))
 
 
 def refused(kind, call, *words):
@@ -260,94 +246,6 @@ def check_artifacts(folder):
     refused(collage.Error, lambda: collage.load(os.path.join(folder, "absent.collage")), "absent.collage")
 
 
-def large_product(folder):
-    """A program that takes a while, saved, for one thread; and an input."""
-    size = 700
-    node = onnx.helper.make_node("MatMul", ["x", "x"], ["y"], "square")
-    path = os.path.join(folder, "product.collage")
-    program(folder, tiny_models.model([node], {"x": [size, size]}, {"y": [size, size]}), threads=1).save(path)
-    return path, np.ones((size, size), np.float32)
-
-
-def check_contexts(folder):
-    """Threads share a loaded program: with a context each their runs end together, with one context one after the other."""
-    path, x = large_product(folder)
-
-    def ends(contexts):
-        loaded = collage.load(path, contexts=contexts)
-        together, ended = threading.Barrier(2), []
-
-        def run():
-            loaded(x)
-            together.wait()
-            loaded(x)
-            ended.append(time.perf_counter())
-
-        threads = [threading.Thread(target=run) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return ended[1] - ended[0]
-
-    apart, beside = (min(ends(contexts) for _ in range(3)) for contexts in (1, 2))
-    assert beside < apart / 2, f"{1e3 * beside:.1f} ms between the ends of two runs, {1e3 * apart:.1f} ms with one context"
-
-
-def check_many_threads(folder):
-    """More threads than contexts, each with inputs of its own: every result is the one that a run alone gives."""
-    compiled = program(folder, tiny_models.small_net(), threads=1)
-    compiled.save(os.path.join(folder, "net.collage"))
-    loaded = collage.load(os.path.join(folder, "net.collage"), contexts=3)
-    images = np.random.default_rng(0).random((8, 1, 3, 12, 12), np.float32)
-    expected = [compiled(image) for image in images]
-    wrong = []
-
-    def run(index):
-        wrong.extend(index for _ in range(100) if not np.array_equal(loaded(images[index]), expected[index]))
-
-    with concurrent.futures.ThreadPoolExecutor(len(images)) as threads:
-        list(threads.map(run, range(len(images))))
-    assert not wrong, f"{len(wrong)} runs gave other bits"
-
-
-def check_child_processes(folder):
-    """What was loaded and run before runs in child processes, of os.fork and of multiprocessing, with the kernels of every library."""
-    image = np.random.default_rng(0).random((1, 3, 12, 12), np.float32)
-    model = saved(folder, tiny_models.small_net())
-    for name in ("native", "onednn", "openvino", "reference"):
-        try:
-            compiled = collage.load(model).compile(targets=name, threads=2, database=os.path.join(folder, "costs.db"), effort="fast")
-        except collage.Error as wrong:
-            assert wrong.code == collage.ErrorCode.UNAVAILABLE, wrong
-            continue
-        compiled.save(os.path.join(folder, f"{name}.collage"))
-        loaded = collage.load(os.path.join(folder, f"{name}.collage"))
-        expected = compiled(image)
-        loaded(image)
-        same = lambda: all(np.array_equal(runs(image), expected) for runs in (compiled, loaded) for _ in range(20))
-        assert same(), name
-
-        child = os.fork()
-        if child == 0:
-            signal.alarm(60)
-            os._exit(0 if same() else 1)
-        assert os.waitpid(child, 0)[1] == 0, f"{name}: a child process"
-
-        class Worker(multiprocessing.get_context("fork").Process):
-            def run(self):
-                signal.alarm(60)
-                sys.exit(0 if same() else 1)
-
-        workers = [Worker() for _ in range(2)]
-        for worker in workers:
-            worker.start()
-        assert same(), f"{name}: the parent"
-        for worker in workers:
-            worker.join()
-        assert [worker.exitcode for worker in workers] == [0, 0], f"{name}: processes of multiprocessing"
-
-
 def check_report(folder):
     compiled = program(folder, tiny_models.small_net())
     report = compiled.report
@@ -440,8 +338,8 @@ def check_torch(folder):
 
 
 def main(arguments):
-    chosen = [check_results, check_measured_program, check_background_tuning, check_memory, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts, check_contexts,
-              check_many_threads, check_report, check_operators, check_types, check_command]
+    chosen = [check_results, check_measured_program, check_background_tuning, check_memory, check_overlaps, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts,
+              check_report, check_operators, check_types, check_command]
     return built_package.run(chosen, arguments, with_torch=[check_torch])
 
 

@@ -10,6 +10,7 @@
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
 #include "runtime/npy.h"
+#include "tensor_program/script/script.h"
 #include "verify/comparison.h"
 
 namespace collage::tool {
@@ -72,7 +73,7 @@ Result<std::optional<StagedProgram>> staged_artifact(const SharedOptions& option
 }
 
 static Result<StagedProgram> open_after(const SharedOptions& options, const Status& failure) {
-  const bool is_text = std::filesystem::path(options.model).extension() == ".relay";
+  const bool is_text = tensor_program::is_module_text(options.model);
   if (failure.code() != ErrorCode::kUnsupported || is_text) return failure;
   Result<StagedProgram> staged = open_staged(options);
   if (!staged) return staged.status().code() == ErrorCode::kUnsupported ? failure : staged.status();

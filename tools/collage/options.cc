@@ -115,8 +115,9 @@ CLI::Validator positive_number() {
 
 void add_model_option(CLI::App& command, SharedOptions& options) {
   command
-      .add_option("MODEL", options.model,
-                  "an ONNX file, Relay text (.relay), or an artifact (.collage)")
+      .add_option(
+          "MODEL", options.model,
+          "an ONNX file, Relay text (.relay), script (.script, .py), or an artifact (.collage)")
       ->required();
 }
 

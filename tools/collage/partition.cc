@@ -18,6 +18,7 @@
 #include "passes/devices/plan_devices.h"
 #include "report/report.h"
 #include "tensor_program/module_programs.h"
+#include "tensor_program/script/script.h"
 
 namespace collage::tool {
 
@@ -52,7 +53,7 @@ Status print_module(const Module& module, PrintOptions print = {}) {
 
 // Relay text as it is, other models simplified.
 Result<Module> load_as_written(const SharedOptions& options, PrintOptions& print, bool positions) {
-  if (std::filesystem::path(options.model).extension() != ".relay")
+  if (!tensor_program::is_module_text(options.model))
     return TRY(load(options)).impl().module;
   TRY(check_destinations(options));
   return load_text_as_is(options.model, print.by_type_only, positions);

@@ -8,6 +8,7 @@
 #include "compiler/mock_partition.h"
 #include "report/layers.h"
 #include "report/read_report.h"
+#include "tensor_program/script/script.h"
 
 namespace collage::tool {
 
@@ -28,7 +29,7 @@ bool has_mock_costs(const SharedOptions& options) {
 
 // The module that a configuration's mock costs apply to: Relay text as it is, ONNX simplified.
 Result<Model> load_for_mock_costs(const SharedOptions& options) {
-  if (std::filesystem::path(options.model).extension() != ".relay") return load(options);
+  if (!tensor_program::is_module_text(options.model)) return load(options);
   TRY(check_destinations(options));
   auto impl = std::make_shared<internal::ModelImpl>();
   impl->path = options.model;

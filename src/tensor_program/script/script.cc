@@ -1,0 +1,187 @@
+#include "tensor_program/script/script.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/files.h"
+#include "tensor_program/module_programs.h"
+#include "tensor_program/script/script_graph.h"
+#include "tensor_program/script/script_program.h"
+
+namespace collage::tensor_program {
+namespace {
+
+/// The top level of the text: numbers, and a class of definitions.
+class ModuleScript {
+ public:
+  ModuleScript(TextReader& reader, const ParseOptions& options)
+      : reader_(reader), module_{reader, options} {}
+
+  /// First the headers (a function may call one defined later), then the bodies.
+  Result<Module> read() {
+    TRY(reader_.step());
+    while (!reader_.is(Token::Kind::kEnd)) {
+      TRY(statement());
+      TRY(end_of_line(reader_));
+    }
+    if (module_.name.empty()) return reader_.expected("a class below a decorator @ir_module");
+    for (const Pending& pending : pending_) {
+      TRY(reader_.seek(pending.body));
+      const Function function = TRY(read_script_body(module_, pending.signature));
+      module_.module.functions[pending.name] = function;
+      if (!pending.signature.result)
+        module_.globals[pending.name] = make_global_var(pending.name, function->type());
+    }
+    return std::move(module_.module);
+  }
+
+ private:
+  struct Pending {
+    std::string name;
+    ScriptSignature signature;
+    Lexer::Position body;  // of its ':'
+  };
+
+  Status skip_line() {
+    do TRY(reader_.step());
+    while (!end_of_line(reader_).ok());
+    return {};
+  }
+
+  Status statement() {
+    const Token start = reader_.token();
+    if (start.kind == Token::Kind::kString || start.is("import") || start.is("from"))
+      return skip_line();
+    if (!start.is("@")) return numbers();
+    TRY(reader_.step());
+    if (!reader_.is(Token::Kind::kName) || !reader_.token().text.ends_with("ir_module"))
+      return reader_.expected("ir_module");
+    TRY(reader_.step());
+    TRY(reader_.expect("class"));
+    if (!module_.name.empty()) return at(start, bad_model("a second module"));
+    module_.name = TRY(read_name(reader_, "the name of a class"));
+    return read_block(reader_, start.place.column, [&] { return member(); });
+  }
+
+  /// n, m = 16, 24
+  Status numbers() {
+    std::vector<Token> names;
+    do {
+      names.push_back(reader_.token());
+      TRY(read_name(reader_, "the name of a number, or @ir_module"));
+    } while (TRY(reader_.accept(",")));
+    TRY(reader_.expect("="));
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (i > 0) TRY(reader_.expect(","));
+      const int64_t value = TRY(read_extent(reader_, module_.scope));
+      if (value < INT32_MIN || value > INT32_MAX)
+        return at(names[i], bad_model("{} does not fit 32 bits", value));
+      module_.scope.numbers[names[i].text] = value;
+    }
+    return {};
+  }
+
+  Status member() {
+    const Token start = reader_.token();
+    if (start.kind == Token::Kind::kString) return skip_line();
+    if (!start.is("@")) return external();
+    TRY(reader_.step());
+    const bool program = is_of(reader_, "T", "prim_func") || is_of(reader_, "T", "func");
+    if (!program && !is_of(reader_, "R", "function") && !is_of(reader_, "R", "func"))
+      return reader_.expected("T.prim_func or R.function");
+    TRY(reader_.step());
+    if (reader_.is("(")) TRY(skip_line());  // (private=True)
+    const Token def = reader_.token();
+    TRY(reader_.expect("def"));
+    const std::string name = TRY(defined_name());
+    if (program) {
+      module_.define(name, program_function(TRY(read_program(reader_, def, module_.scope))));
+      return {};
+    }
+    Pending pending{name, TRY(read_script_signature(module_, def)), {}};
+    pending.body = reader_.position();
+    std::vector<Type> params;
+    for (const Expr& param : pending.signature.params) params.push_back(param->type());
+    if (pending.signature.result)
+      module_.globals[name] =
+          make_global_var(name, Type::function(params, *pending.signature.result));
+    pending_.push_back(std::move(pending));
+    int open = 0;
+    do {
+      if (reader_.is("(") || reader_.is("[") || reader_.is("{")) ++open;
+      if (reader_.is(")") || reader_.is("]") || reader_.is("}")) --open;
+      TRY(reader_.step());
+    } while (!reader_.is(Token::Kind::kEnd) && (open > 0 || !end_of_line(reader_).ok() ||
+                                                reader_.token().place.column > def.place.column));
+    return {};
+  }
+
+  /// product = R.extern("label", (R.Tensor(…), …)[, R.Tensor(…)])
+  Status external() {
+    const std::string name = TRY(defined_name());
+    TRY(reader_.expect("="));
+    if (!is_of(reader_, "R", "extern")) return reader_.expected("R.extern");
+    TRY(reader_.step());
+    TRY(reader_.expect("("));
+    const Token label = reader_.token();
+    TRY(read_string(reader_, "the label of a function as a string"));
+    TRY(reader_.expect(","));
+    TRY(reader_.expect("("));
+    const std::vector<Type> params =
+        TRY(reader_.list(")", [&] { return read_script_type(module_); }));
+    std::optional<Type> result;
+    if (TRY(reader_.accept(","))) result = TRY(read_script_type(module_));
+    TRY(reader_.expect(")"));
+    module_.define(name, TRY(at(label, external_function(label.text, params, result))));
+    return {};
+  }
+
+  Result<std::string> defined_name() {
+    const Token place = reader_.token();
+    const std::string name = TRY(read_name(reader_, "the name of a definition"));
+    if (!defined_.insert(name).second) return at(place, bad_model("{} is defined twice", name));
+    module_.names.reserve(name);
+    return name;
+  }
+
+  TextReader& reader_;
+  ScriptModule module_;
+  std::vector<Pending> pending_;
+  std::set<std::string> defined_;
+};
+
+}  // namespace
+
+bool is_script(std::string_view text) {
+  for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size() - 1) + 1) {
+    std::string_view line = text.substr(at, text.find('\n', at) - at);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (!line.starts_with("@")) continue;
+    line = line.substr(0, line.find_first_of(" \t\r#"));
+    return line.ends_with("ir_module");
+  }
+  return false;
+}
+
+Result<Module> parse_module_text(std::string_view text, ParseOptions options) {
+  if (is_script(text)) return parse_script(text, options);
+  options.abstract_function = abstract_function;
+  return parse_module(text, options);
+}
+
+Result<Module> load_module_text(const std::filesystem::path& path, ParseOptions options) {
+  const std::string text = TRY(read_file(path));
+  options.folder = path.parent_path();
+  return parse_module_text(text, std::move(options)).with_context(path.string());
+}
+
+bool is_module_text(const std::filesystem::path& path) {
+  return path.extension() == ".relay" || path.extension() == ".script" || path.extension() == ".py";
+}
+
+Result<Module> parse_script(std::string_view text, const ParseOptions& options) {
+  TextReader reader = script_reader(text);
+  return ModuleScript(reader, options).read();
+}
+
+}  // namespace collage::tensor_program
