@@ -12,8 +12,8 @@
 #include <string>
 
 #include "ir/attrs.h"
+#include "ir/script_reader.h"
 #include "ir/type.h"
-#include "tensor_program/script/script_reader.h"
 #include "tensor_program/term.h"
 
 namespace collage::tensor_program {
