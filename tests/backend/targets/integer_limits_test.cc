@@ -185,8 +185,9 @@ TEST_P(IntegerLimits, WrapAround) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, IntegerLimits,
-                         ::testing::Values(DType::kInt32, DType::kInt64, DType::kInt8,
-                                           DType::kUInt8),
+                         ::testing::Values(DType::kInt8, DType::kInt16, DType::kInt32,
+                                           DType::kInt64, DType::kUInt8, DType::kUInt16,
+                                           DType::kUInt32, DType::kUInt64),
                          [](const auto& info) { return std::string(dtype_name(info.param)); });
 
 }  // namespace
