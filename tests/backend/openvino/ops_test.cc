@@ -5,6 +5,7 @@
 #include <set>
 
 #include "backend/casts_at_limits.h"
+#include "backend/far_places.h"
 #include "backend/openvino/run.h"
 #include "backend/openvino/translate.h"
 #include "ops/cases.h"
@@ -82,6 +83,16 @@ TEST(Casts, AtTheLimitsOfTypesAreTheReferences) {
     EXPECT_EQ(difference((*actual)[0], (*expected)[0]), "");
   }
   EXPECT_GE(taken, 15);  // of float32 and integers of 8, 32 and 64 bits
+}
+
+TEST(Places, BetweenPixelsMayBeAnything) {
+  for (const testing::FarPlaces& c : testing::far_places()) {
+    SCOPED_TRACE(c.name);
+    const auto expected = interpret(c.function, c.inputs);
+    const auto actual = run_openvino(c.function, c.inputs);
+    ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().to_string();
+    EXPECT_EQ(difference((*actual)[0], (*expected)[0]), "");
+  }
 }
 
 // Equal elements keep their order, and so large numbers of them are left to others.
