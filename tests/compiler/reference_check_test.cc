@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -91,6 +92,36 @@ TEST_F(ReferenceChecks, AsksOnceWhereTimeIsShort) {
   EXPECT_EQ(hurried.seeded().value().size(), 1U);
   EXPECT_FALSE(hurried.tried_all_ranges());
   EXPECT_EQ(thorough.seeded().value().size(), 4U);
+}
+
+int64_t count_nan(const Tensor& tensor) {
+  const std::span<const float> values = tensor.values<float>();
+  return std::count_if(values.begin(), values.end(), [](float value) { return std::isnan(value); });
+}
+
+// Sums, so that no program is asked about the largest numbers.
+TEST_F(ReferenceChecks, AsksAboutNanUnderStrictAccuracy) {
+  const auto sums = [](const Expr& x) { return call("sum", {x}, {{"axis", Ints{1}}}); };
+  const Function function = function_of([&](const Expr& x) { return sums(call("tanh", {x})); });
+  ReferenceCheck strict(function, {{}, false, kMuchTime, Rounding()}),
+      by_default(function, {{}, false, kMuchTime});
+  const std::span<const ReferenceInputs> asked = strict.seeded().value();
+  ASSERT_EQ(asked.size(), 5U);
+  EXPECT_EQ(asked[4].name, "inputs with infinities and NaN");
+  EXPECT_GT(count_nan(asked[4].inputs[0]), 0);
+  EXPECT_GT(count_nan(asked[4].expected[0]), 0);
+  EXPECT_LT(count_nan(asked[4].expected[0]), 4);
+  EXPECT_EQ(largest(asked[4]), HUGE_VALF);
+  EXPECT_EQ(by_default.seeded().value().size(), 4U);
+
+  Executor loses = program_of(function_of([&](const Expr& x) {
+    const Expr zeros = make_constant(Tensor::zeros(DType::kFloat32, {4, 25}));
+    return sums(call("where", {call("isnan", {x}), zeros, call("tanh", {x})}));
+  }));
+  const Result<ProgramError> error = strict.error(loses, model_tolerance());
+  ASSERT_FALSE(error.ok());
+  EXPECT_THAT(error.status().message(), HasSubstr("on inputs with infinities and NaN (seed "));
+  EXPECT_TRUE(by_default.error(loses, model_tolerance()).ok());
 }
 
 TEST_F(ReferenceChecks, TimingNeedsNoReference) {
