@@ -16,5 +16,5 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
     ${PROJECT_BINARY_DIR} ${COLLAGE_ENV}/lib ${COLLAGE_SITE_PACKAGES}/halide/lib64 ${COLLAGE_SITE_PACKAGES}/openvino/libs)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS binutils) # native assembles and links its kernels where the program runs
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS python3) # for bench --compare
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3, libpq5") # for bench --compare; for --db postgresql://
 include(CPack)

@@ -58,13 +58,19 @@ struct Tasks {
 
 template <typename CountUnknown>
 Result<Tasks> tasks_of(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
-                       CountUnknown&& count_unknown) {
+                       CostStore& store, CountUnknown&& count_unknown,
+                       RoundingLimit rounding = RoundingLimit::kDefault) {
   Tasks result;
   TaskExtraction extraction(graph);
   for (CandidatePartition& candidate : candidates) {
     Function function = TRY(extraction.add(candidate)).function;
     result.candidates.push_back({std::move(candidate), std::move(function), nullptr});
   }
+  std::vector<CostKey> keys;
+  for (const TuningTask& task : extraction.tasks())
+    for (size_t t = 0; store.fetches() && t < task.targets.size(); ++t)
+      keys.push_back({task.text, task.targets[t], rounding});
+  store.expect(keys);
   for (TuningTask& task : extraction.tasks()) {
     if (task.targets.empty()) continue;
     task.unknown = count_unknown(task);
@@ -115,15 +121,16 @@ Status fill_in(Tasks& all, std::string_view phase, double seconds_each, Progress
 Result<ModelCosts> offers_of(const DataflowGraph& graph, std::vector<CandidatePartition> candidates,
                              MeasuredCosts& costs, Progress* progress) {
   ModelCosts answer;
-  Tasks all = TRY(tasks_of(graph, std::move(candidates), [&](const TuningTask& task) {
-    return static_cast<size_t>(
-        std::count_if(task.targets.begin(), task.targets.end(), [&](const Target& target) {
-          const bool known = costs.is_offer_known(task.function, task.text, target);
-          if (!known && costs.is_frozen() && answer.missing.ok())
-            answer.missing = costs.frozen_miss(task.text, target);
-          return !known;
-        }));
-  }));
+  Tasks all =
+      TRY(tasks_of(graph, std::move(candidates), costs.store(), [&](const TuningTask& task) {
+        return static_cast<size_t>(
+            std::count_if(task.targets.begin(), task.targets.end(), [&](const Target& target) {
+              const bool known = costs.is_offer_known(task.function, task.text, target);
+              if (!known && costs.is_frozen() && answer.missing.ok())
+                answer.missing = costs.frozen_miss(task.text, target);
+              return !known;
+            }));
+      }));
   if (!answer.missing.ok()) return answer;
   constexpr double kSecondsEach = 0.01;
   TRY(fill_in(all, "listing kernels", kSecondsEach, progress,
@@ -139,9 +146,10 @@ Result<std::vector<CostedCandidate>> cost_candidates(const DataflowGraph& graph,
                                                      std::vector<CandidatePartition> candidates,
                                                      MeasuredCosts& costs, Progress* progress,
                                                      RoundingLimit rounding) {
-  Tasks all = TRY(tasks_of(graph, std::move(candidates), [&](const TuningTask& task) {
+  const auto count_unknown = [&](const TuningTask& task) {
     return costs.count_unknown(task.text, task.targets, rounding);
-  }));
+  };
+  Tasks all = TRY(tasks_of(graph, std::move(candidates), costs.store(), count_unknown, rounding));
   TRY(fill_in(all, "measuring", costs.store().seconds_per_measurement(), progress,
               [&](const auto& questions) { return costs.function_costs(questions, rounding); }));
   return std::move(all.candidates);
@@ -221,9 +229,11 @@ Result<std::vector<TuningTask>> tasks_of(const Candidates& candidates, MeasuredC
   std::vector<CandidatePartition> pruned;
   std::vector<CandidatePartition> kept =
       prune_dominated(*candidates.graph, candidates.found, pruned);
-  return std::move(TRY(tasks_of(*candidates.graph, std::move(kept), [&](const TuningTask& task) {
-                     return costs.count_unknown(task.text, task.targets);
-                   })).tasks);
+  const auto count_unknown = [&](const TuningTask& task) {
+    return costs.count_unknown(task.text, task.targets);
+  };
+  return std::move(
+      TRY(tasks_of(*candidates.graph, std::move(kept), costs.store(), count_unknown)).tasks);
 }
 
 CacheState cache_state(const Function& function, int threads) {

@@ -124,6 +124,7 @@ Status LightSearch::adopt_boundaries(const PlanRow& plan) {
     known.emplace(key_of(candidate), &candidate);
     specs.emplace(candidate.spec->target.to_string(), candidate.spec);
   }
+  std::vector<CandidatePartition> kernels;
   for (const auto& [nodes, target, variant] : plan.kernels) {
     IndexSet inside;
     for (size_t node : nodes) {
@@ -143,8 +144,22 @@ Status LightSearch::adopt_boundaries(const PlanRow& plan) {
       return internal_error("a plan with a kernel that is none of this graph");
     }
     required_[key_of(kernel)] = variant;
-    chosen_.insert(TRY(look_at(kernel)));
+    kernels.push_back(std::move(kernel));
   }
+  TRY(expect(kernels));
+  for (const CandidatePartition& kernel : kernels) chosen_.insert(TRY(look_at(kernel)));
+  return {};
+}
+
+// What is known of them is fetched at once.
+Status LightSearch::expect(const std::vector<CandidatePartition>& kernels) {
+  if (!costs_.store().fetches()) return {};
+  std::vector<CostKey> keys;
+  for (const CandidatePartition& kernel : kernels)
+    if (!kernel.spec->is_host)
+      keys.push_back({canonical_text(TRY(inline_calls(kernel.sub_graph.extract(graph_)))),
+                      kernel.spec->target});
+  costs_.store().expect(keys);
   return {};
 }
 

@@ -81,6 +81,7 @@ class LightSearch : private CostEstimator {
   void add_halves(const CandidatePartition& region);
   bool is_valid(const CandidatePartition& kernel) const;
   Status adopt_boundaries(const PlanRow& plan);
+  Status expect(const std::vector<CandidatePartition>& kernels);
   int rank_of(const PartitionSpec& spec) const;
   // The text of the variant that a candidate's kernel must have; "": any.
   const std::string& required_variant(const CandidatePartition& candidate) const;

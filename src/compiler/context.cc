@@ -23,14 +23,14 @@ namespace collage {
 
 namespace {
 
-std::unique_ptr<CostDatabase> open_database(const std::filesystem::path& given,
-                                            std::string& kernel_cache) {
+Result<std::unique_ptr<CostDatabase>> open_database(const std::filesystem::path& given,
+                                                    std::string& kernel_cache) {
   Result<std::filesystem::path> folder = cache_folder();
   if (folder) {
     kernel_cache = (*folder / "kernels").string();
     ::mkdir(kernel_cache.c_str(), 0700);  // where it cannot be made, kernels are not kept
   }
-  if (!given.empty()) return CostDatabase::open(given);
+  if (!given.empty()) return CostDatabase::open_at(given.string());
   if (folder) return CostDatabase::open(*folder / "costs.db");
   log::warn("{}; costs are kept in memory for this run only", folder.status().message());
   return CostDatabase::in_memory();
@@ -103,7 +103,8 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
                                                              Progress* progress) {
   CompileOptions compile;
   compile.threads = ThreadTeam(options.threads).size();
-  std::unique_ptr<CostDatabase> database = open_database(options.database, compile.cache_folder);
+  std::unique_ptr<CostDatabase> database =
+      TRY(open_database(options.database, compile.cache_folder));
   Opened opened{std::move(compile), std::move(database), TRY(worker_command(options.worker)),
                 TRY(DumpFolder::open())};
   std::unique_ptr<CompileContext> context(

@@ -55,8 +55,9 @@ CostStore::CostStore(CostDatabase& database, CostOptions options)
   database_.believe_foreign(options_.frozen);
   for (const CoreFact& fact : kCoreFacts)
     usual_.*fact.value =
-        find_value(database_, "machine", CostDatabase::key_of(fact.name, keys_.processor()),
-                   [&](const json& value) { return core_fact_from_json(fact, value); })
+        find_value(
+            database_, "machine", CostDatabase::key_of(fact.name, keys_.processor()),
+            [&](const json& value) { return core_fact_from_json(fact, value); }, keys_.processor())
             .value_or(0);
 }
 
@@ -77,7 +78,7 @@ double CostStore::seconds_per_measurement() {
   if (!average_seconds_)
     average_seconds_ =
         database_
-            .average("function", "$.seconds", "$.effort", std::string(effort_name(options_.effort)))
+            .average("function", "/seconds", "/effort", std::string(effort_name(options_.effort)))
             .value_or(kGuess);
   return *average_seconds_;
 }
@@ -85,6 +86,12 @@ double CostStore::seconds_per_measurement() {
 bool CostStore::may_end(const Invalid& invalid) const {
   return invalid.failure == WorkerFailure::kTimeout &&
          invalid.waited < options_.limits.silence_seconds;
+}
+
+void CostStore::expect(const std::vector<CostKey>& keys) {
+  std::vector<std::string> ids;
+  for (const CostKey& key : keys) ids.push_back(CostDatabase::key_of(key.text, context_of(key)));
+  database_.expect({"function", "trial", "schedules"}, ids);
 }
 
 std::optional<TargetCosts> CostStore::find(const std::string& kind, const CostKey& key,
@@ -155,7 +162,7 @@ const ShippedCosts* CostStore::shipped() {
 const MachineSpeed& CostStore::speed() {
   if (speed_) return *speed_;
   const std::string id = CostDatabase::key_of(kSpeedName, keys_.processor());
-  speed_ = find_value(database_, "machine", id, speed_from_json);
+  speed_ = find_value(database_, "machine", id, speed_from_json, keys_.processor());
   if (!speed_) {
     speed_ = probe_machine(options_.compile.threads);
     // Without memory for it there is none, now.
@@ -227,9 +234,8 @@ std::optional<ConversionRow> CostStore::find_conversion(const std::string& kind,
       return internal_error("there is no backend '{}'", known.backend);
     return known;
   };
-  return find_value(database_, kind,
-                    CostDatabase::key_of(text, keys_.conversion_context(options_.converters)),
-                    decode);
+  const std::string context = keys_.conversion_context(options_.converters);
+  return find_value(database_, kind, CostDatabase::key_of(text, context), decode, context);
 }
 
 void CostStore::put_conversion(const std::string& kind, const std::string& text,

@@ -59,6 +59,10 @@ class CostStore {
   // The database must outlive it.
   CostStore(CostDatabase& database, CostOptions options);
 
+  // Whether rows are fetched one by one unless they are expected.
+  bool fetches() const { return database_.is_server(); }
+  // Fetches at once what is known of functions that are asked for next.
+  void expect(const std::vector<CostKey>& keys);
   // Returns the row of that kind ("function", "trial", "schedules"). Given the `function` of that
   // text, it ignores a row whose variants do not fit it.
   std::optional<TargetCosts> find(const std::string& kind, const CostKey& key,

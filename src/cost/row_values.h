@@ -126,12 +126,12 @@ bool is_of_function(const CostRow& row, const nlohmann::json& value);
 Status check_row_value(const CostRow& row);
 
 // The decoded value of a row: none where there is no row, or where `decode` (json to Result) finds
-// it malformed, of which the database warns once.
+// it malformed, of which the database warns once. The context as in CostDatabase::find.
 template <typename Decode>
 auto find_value(CostDatabase& database, const std::string& kind, const std::string& key,
-                Decode&& decode)
+                Decode&& decode, const std::string& context = "")
     -> std::optional<std::decay_t<decltype(*decode(nlohmann::json()))>> {
-  const std::optional<std::string> text = database.find(kind, key);
+  const std::optional<std::string> text = database.find(kind, key, context);
   if (!text) return std::nullopt;
   auto value = decode(parse_json(*text));
   if (value.ok()) return std::move(value).value();

@@ -156,6 +156,10 @@ void MeasuredCosts::try_ahead(const std::vector<Trial>& trials,
   std::vector<Asked> asked;
   std::vector<MeasureTask> tasks;
   std::set<std::string> seen;
+  std::vector<CostKey> keys;
+  for (size_t t = 0; store_->fetches() && t < trials.size(); ++t)
+    keys.push_back({canonical_text(trials[t].function), trials[t].target});
+  store_->expect(keys);
   for (const Trial& trial : trials) {
     if (tensor_program::is_local(trial.function)) continue;
     Asked one{{canonical_text(trial.function), trial.target}, {}, nullptr};

@@ -26,8 +26,13 @@ constexpr Range kRanges[] = {{{-1, 1}, false, "inputs between -1 and 1"},
                              {{-0.01f, 0.01f}, false, "inputs between -0.01 and 0.01"},
                              {{-8, 8}, true, "inputs between -8 and 8"},
                              {{-1, 1}, false, "inputs with an outlier", Ends::kOutlier}};
-// Under strict accuracy.
+// Under strict accuracy; the same of functions that compute each element by itself, which by
+// default may lose a NaN.
 constexpr Range kNotFinite = {{-1, 1}, false, "inputs with infinities and NaN", Ends::kNotFinite};
+constexpr Range kAllEnds = {
+    {-1, 1}, false, "inputs with infinities, NaN and the largest numbers", Ends::kAll};
+constexpr Range kLargest = {
+    {-1, 1}, false, "inputs with infinities and the largest numbers", Ends::kNumbers};
 // Where outputs are silent on those.
 constexpr Range kOtherRanges[] = {{{0.1f, 1}, false, "inputs between 0.1 and 1"},
                                   {{0, 100}, false, "inputs between 0 and 100"},
@@ -162,10 +167,13 @@ Status ReferenceCheck::ask_about_ranges() {
   const int64_t least = *std::min_element(not_finite.begin(), not_finite.end());
   for (size_t i = 0; i < answers.size(); ++i)
     if (not_finite[i] == least) seeded_.push_back(std::move(answers[i]));
-  if (is_strict() && has_time(last)) {
-    auto answer = ask(kNotFinite.name, TRY(inputs_in(function_, kNotFinite, seed)));
+  const bool alone = ends_to_check(TRY(inline_calls(function_))) == Ends::kAll;
+  if ((is_strict() || alone) && has_time(last)) {
+    const Range& range = !alone ? kNotFinite : is_strict() ? kAllEnds : kLargest;
+    auto answer = ask(range.name, TRY(inputs_in(function_, range, seed)));
     if (answer) {
       answer->at_ends = true;
+      answer->may_lose_nan = !is_strict();
       seeded_.push_back(std::move(answer).value());
     }
   }
@@ -181,7 +189,8 @@ Result<std::span<const ReferenceInputs>> ReferenceCheck::given(size_t position) 
 Result<Difference> ReferenceCheck::compare(const ReferenceInputs& asked, size_t output,
                                            const Tensor& actual, const Tolerance& tolerance) {
   const Tensor& expected = asked.expected[output];
-  const Tolerance own = kept_as(tolerance, expected.dtype());
+  Tolerance own = kept_as(tolerance, expected.dtype());
+  own.may_lose_nan |= asked.may_lose_nan;
   Difference plain = compare_tensors(actual, expected, own);
   if (plain.within || plain.judged == 0) return plain;
   const Stopwatch watch;

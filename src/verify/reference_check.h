@@ -5,7 +5,8 @@
 //   2   between -0.01 and 0.01
 //   3   between -8 and 8, a quarter of them zero
 //   4   as the first, but for a few of each input: 1e5, -0 and denormal numbers
-//   5   under strict accuracy: besides infinities and NaN
+//   5   under strict accuracy: besides infinities and NaN; where each element is computed by itself
+//       the largest numbers too, and by default as well, but for NaN
 //
 // each from a seed of its own, integers within what their uses allow. The reference is slow, so it
 // runs once for each inputs when its answer is needed, and on the first of them alone if it takes
@@ -41,6 +42,8 @@ struct ReferenceInputs {
       std::make_shared<std::optional<RoundingErrors>>();
   // A few inputs lie at the ends of the number range, and outputs may depend on them alone.
   bool at_ends = false;
+  // A program may give a number where NaN should be.
+  bool may_lose_nan = false;
 };
 
 // How far a program's outputs are from the reference's, within what is allowed.

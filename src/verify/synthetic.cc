@@ -229,8 +229,10 @@ std::vector<float> numbers_at(Ends ends, bool denormals) {
   std::vector<float> numbers = {kFar, -0.0f};
   if (denormals) numbers.insert(numbers.end(), {3 * Limits::denorm_min(), -Limits::min() / 3});
   if (ends != Ends::kOutlier)
-    numbers.insert(numbers.end(), {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()});
-  if (ends == Ends::kAll) numbers.insert(numbers.end(), {Limits::max(), -Limits::max()});
+    numbers.insert(numbers.end(), {Limits::infinity(), -Limits::infinity()});
+  if (ends == Ends::kNotFinite || ends == Ends::kAll) numbers.push_back(Limits::quiet_NaN());
+  if (ends == Ends::kAll || ends == Ends::kNumbers)
+    numbers.insert(numbers.end(), {Limits::max(), -Limits::max()});
   return numbers;
 }
 

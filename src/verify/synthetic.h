@@ -30,6 +30,7 @@ enum class Ends {
   kOutlier,    // one far larger than all others, -0 and denormals
   kNotFinite,  // infinities and NaN besides
   kAll,        // and the largest finite numbers, whose sums and squares overflow
+  kNumbers,    // all but NaN
 };
 // Returns the inputs with a few elements of each real tensor, at seeded places, at these ends;
 // tensors whose uses require a range stay.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/expr.h"
+#include "ops/half.h"
 #include "ops/registry.h"
 #include "runtime/dispatch.h"
 
@@ -19,13 +20,20 @@ struct CastAtLimits {
   Tensor input;
 };
 
-// A value of any type; of reals all that matters to some integer type.
+// A value of any type; of reals all that matters to some other type.
 inline Tensor values_at_limits(DType dtype) {
-  std::vector<double> values = {
-      0,      0.5,    1,          1.9,          126.9,  127,   127.5,   128,   128.5,
-      255,    255.9,  256,        300,          32767,  32768, 32767.5, 65535, 65536,
-      65504,  70000,  16777217.0, 0x1p31 - 128, 0x1p31, 3e9,   0x1p32,  1e10,  0x1p63 - 0x1p39,
-      0x1p63, 0x1p64, 1e19,       3e38};
+  if (is_half(dtype)) {
+    const Tensor values = values_at_limits(DType::kFloat32);
+    Tensor tensor = Tensor::empty(dtype, values.shape());
+    floats_to_halves(values.data<float>(), dtype, values.size(), tensor.data<uint16_t>());
+    return tensor;
+  }
+  std::vector<double> values = {0,      0.5,   1,      1.9,        126.9,           127,
+                                127.5,  128,   128.5,  255,        255.9,           256,
+                                300,    32767, 32768,  32767.5,    65535,           65536,
+                                65504,  65519, 65520,  70000,      16777217.0,      0x1p31 - 128,
+                                0x1p31, 3e9,   0x1p32, 1e10,       0x1p63 - 0x1p39, 0x1p63,
+                                0x1p64, 1e19,  3e38,   0x1.fep127, 0x1p-24};
   for (size_t i = 0, n = values.size(); i < n; ++i) values.push_back(-values[i]);
   Tensor tensor;
   dispatch_number(dtype, [&]<typename T>(Tag<T>) {
@@ -53,9 +61,10 @@ inline Tensor values_at_limits(DType dtype) {
 }
 
 inline std::vector<CastAtLimits> casts_at_limits() {
-  const std::vector<DType> types = {DType::kFloat32, DType::kFloat64, DType::kInt8,  DType::kUInt8,
-                                    DType::kInt16,   DType::kUInt16,  DType::kInt32, DType::kUInt32,
-                                    DType::kInt64,   DType::kUInt64};
+  const std::vector<DType> types = {DType::kFloat32, DType::kFloat64, DType::kInt8,
+                                    DType::kUInt8,   DType::kInt16,   DType::kUInt16,
+                                    DType::kInt32,   DType::kUInt32,  DType::kInt64,
+                                    DType::kUInt64,  DType::kFloat16, DType::kBFloat16};
   register_all_ops();
   std::vector<CastAtLimits> casts;
   for (DType from : types)

@@ -1,4 +1,4 @@
-"""collage db: what was measured can be looked at, checked, carried to another file, and forgotten.
+"""collage db: what was measured can be looked at, checked, carried to another file, and forgotten; in a file, and on a server.
 
     python tests/cli/cli_db_test.py
 
@@ -17,18 +17,39 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import checks
 import command
+import postgres
 import tiny_models
 
 
 class Bench:
-    """A folder with a model whose costs on the reference are in costs.db."""
+    """A folder with a model whose costs on the reference are in costs.db, or in such a database of a server."""
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, server=None):
+        self.folder, self.server, self.addresses = folder, server, {}
         onnx.save(tiny_models.small_net(), os.path.join(folder, "net.onnx"))
         self.model("run", "costs.db")
 
+    def place(self, name):
+        """What --db is given for a file of that name."""
+        if not self.server or not name.endswith(".db"):
+            return name
+        if name not in self.addresses:
+            database = f"d{abs(hash((self.folder, name)))}"
+            self.server.ask(f"CREATE DATABASE {database}")
+            self.addresses[name] = self.server.address(database=database)
+        return self.addresses[name]
+
+    def overwrite(self, value, kind=None):
+        """Changes the values of the rows behind Collage's back."""
+        where = f" WHERE kind = '{kind}'" if kind else ""
+        if self.server:
+            self.server.ask(f"UPDATE collage_costs SET value = $v${value}$v$" + where, self.addresses["costs.db"])
+        else:
+            with sqlite3.connect(os.path.join(self.folder, "costs.db")) as database:
+                database.execute("UPDATE costs SET value = ?" + where, (value,))
+
     def run(self, *arguments, status=0):
+        arguments = [self.place(argument) for argument in arguments]
         result = command.run(list(arguments), self.folder, cache=os.path.join(self.folder, "cache"))
         assert result.returncode == status, f"exit status {result.returncode}: {result.stderr or result.stdout}"
         return result.stdout
@@ -48,7 +69,7 @@ def check_info(bench):
     assert info["rows"]["function"] > 0 and info["rows"]["cover"] == 1, info
     assert info["targets"] == {"reference": info["rows"]["function"]}, info
     assert info["variants"] >= info["rows"]["function"] and info["invalid"] == info["stale"] == info["foreign"] == 0, info
-    assert 0 < info["bytes"] < info["limit_bytes"], info
+    assert 0 < info["bytes"] < (info["limit_bytes"] or 1e9) and (info["limit_bytes"] is None) == bool(bench.server), info
     printed = bench.run("db", "info", "--db", "costs.db")
     assert "function" in printed and "reference" in printed and "0 rows of other versions" in printed, printed
 
@@ -83,19 +104,16 @@ def check_export_and_import(bench):
 def check_verify(bench):
     """A value somebody changed for nonsense is found."""
     assert "all of them good" in bench.run("db", "verify", "--db", "costs.db")
-    with sqlite3.connect(os.path.join(bench.folder, "costs.db")) as database:
-        database.execute("UPDATE costs SET value='{}' WHERE kind='function'")
+    bench.overwrite("{}", "function")
     bench.run("db", "verify", "--db", "costs.db", status=6)
 
 
 def check_damaged(bench):
     """Whatever a database holds, a run ends well, says that others wrote in it, and measures that again."""
-    file = os.path.join(bench.folder, "costs.db")
     for damage in ('{"failure": 5, "cost": {"median": "soon"}, "target": 1, "variants": 7}', "[" * 100000):
-        with sqlite3.connect(file) as database:
-            database.execute("UPDATE costs SET value = ?", (damage,))
+        bench.overwrite(damage)
         assert bench.run("db", "verify", "--db", "costs.db", status=6) == ""
-        arguments = ["run", "net.onnx", "--targets", "reference", "--effort", "max", "--db", "costs.db"]
+        arguments = ["run", "net.onnx", "--targets", "reference", "--effort", "max", "--db", bench.place("costs.db")]
         result = command.run(arguments, bench.folder, cache=os.path.join(bench.folder, "cache"))
         assert result.returncode == 0, f"{damage[:40]}: exit status {result.returncode}: {result.stderr}"
         assert "rows that were not written here" in result.stderr, f"{damage[:40]}: {result.stderr}"
@@ -116,7 +134,30 @@ def check_prune(bench):
     assert bench.info()["rows"] == {}
 
 
-CHECKS = (check_info, check_default_place, check_export_and_import, check_verify, check_damaged, check_prune)
+def check_second_process(bench):
+    """What one has measured another does not measure, whether by a file or a server."""
+    tune = ("tune", "net.onnx", "--targets", "onednn,native,reference", "--effort", "fast", "--db", "costs.db")
+    assert " 0 measured" not in bench.run(*tune)
+    assert " 0 measured" in bench.run(*tune)
+
+
+def check_server_away(bench):
+    """One line, and the status of what is not there."""
+    for verb in (("run", "net.onnx"), ("db", "info"), ("db", "import", "net.onnx"), ("db", "prune", "all")):
+        result = command.run([*verb, "--db", "postgresql:///absent?host=" + bench.folder], bench.folder,
+                             cache=os.path.join(bench.folder, "cache"))
+        assert result.returncode == 5 and result.stderr.count("\n") == 1, result.stderr
+        assert "cost database on a PostgreSQL server: connection to server" in result.stderr, result.stderr
+
+
+CHECKS = (check_info, check_default_place, check_export_and_import, check_verify, check_damaged, check_prune, check_second_process)
+ON_SERVERS = (check_info, check_export_and_import, check_verify, check_damaged, check_prune, check_second_process, check_server_away)
 
 if __name__ == "__main__":
-    sys.exit(checks.run(CHECKS, sys.argv[1:], Bench))
+    failed = checks.run(CHECKS, sys.argv[1:], Bench)
+    if postgres.tools():
+        with postgres.server() as server:
+            failed |= checks.run(ON_SERVERS, sys.argv[1:], lambda folder: Bench(folder, server))
+    else:
+        print("SKIPPED servers: PostgreSQL is not installed (Debian: postgresql)")
+    sys.exit(failed)

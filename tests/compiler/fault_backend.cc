@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -32,7 +33,7 @@ namespace {
 struct Buffers {
   float* input;
   float* output;
-  size_t count;
+  size_t count;  // of outputs
 };
 using Fault = std::function<Status(const Buffers&)>;
 
@@ -66,6 +67,8 @@ void swallow_memory(size_t at_most) {
   }
 }
 
+std::atomic<int> told{0};
+
 // "lie0" …: what is told of a right result (measure/lies.h).
 std::map<std::string, Fault> with_lies(std::map<std::string, Fault> table) {
   const std::vector<Lie> lies = all_lies();
@@ -75,6 +78,7 @@ std::map<std::string, Fault> with_lies(std::map<std::string, Fault> table) {
       const Shape shape = {static_cast<int64_t>(b.count)};
       Tensor result = Tensor::borrow(DType::kFloat32, shape, b.output);
       lie.tell(result, (*runs)++);
+      ++told;
       return Status();
     };
   return table;
@@ -235,20 +239,24 @@ struct Condition {
 
 class FaultyKernel : public Kernel {
  public:
-  FaultyKernel(std::unique_ptr<Kernel> right, Fault fault, Condition when, size_t count)
-      : right_(std::move(right)), fault_(std::move(fault)), when_(when), count_(count) {}
+  FaultyKernel(std::unique_ptr<Kernel> right, Fault fault, Condition when, const Function& function)
+      : right_(std::move(right)),
+        fault_(std::move(fault)),
+        when_(when),
+        inputs_(static_cast<size_t>(num_elements(function->params[0]->tensor_type().shape))),
+        outputs_(static_cast<size_t>(num_elements(function->result_type().leaves()[0].shape))) {}
   Status run(const KernelArgs& args) override {
     TRY(right_->run(args));
     auto* input = static_cast<float*>(args.inputs[0]);
     // Kernels are tried at the ends of numbers too: where it fails are ordinary ones.
     constexpr float kOrdinary = 100;
     const auto any_above = [&](double size) {
-      return std::any_of(input, input + count_,
+      return std::any_of(input, input + inputs_,
                          [&](float value) { return std::abs(value) > size; });
     };
     const bool fails = when_.above < 0 || (any_above(when_.above) && !any_above(kOrdinary));
     if (++runs_ <= when_.after || !fails) return {};
-    return fault_({input, static_cast<float*>(args.outputs[0]), count_});
+    return fault_({input, static_cast<float*>(args.outputs[0]), outputs_});
   }
 
  private:
@@ -256,7 +264,7 @@ class FaultyKernel : public Kernel {
   Fault fault_;
   Condition when_;
   int runs_ = 0;
-  size_t count_;
+  size_t inputs_, outputs_;  // elements of the first of each
 };
 
 // A kernel with other schedules: most are slow.
@@ -280,10 +288,12 @@ class FaultBackend : public Backend {
   FaultBackend() : Backend("faulty", [] { return BackendTraits{.version = "1", .priority = 1}; }) {}
   PartitionRulePtr partition_rule(const Target& target) const override {
     if (option(target, "at") == "rule") (void)fault_of(target)({});
-    return std::make_shared<OpPredicatePartitionRule>("faulty", [](const CallNode& call) {
-      return call.op != nullptr && call.op->kind == FusionKind::kElementwise &&
-             call.args.size() == 1;
-    });
+    return std::make_shared<OpPredicatePartitionRule>(
+        "faulty", [op = option(target, "op")](const CallNode& call) {
+          if (call.op == nullptr) return false;
+          if (!op.empty()) return call.op->name == op;
+          return call.op->kind == FusionKind::kElementwise && call.args.size() == 1;
+        });
   }
   Result<std::vector<Variant>> variants(const Function& function, const Target& target,
                                         const CompileOptions&) const override {
@@ -329,11 +339,10 @@ class FaultBackend : public Backend {
     when.after = std::atoi(option(target, "after").c_str());
     if (const std::string above = option(target, "above"); !above.empty())
       when.above = std::atof(above.c_str());
-    auto count = static_cast<size_t>(num_elements(function->params[0]->tensor_type().shape));
     const std::string at = option(target, "at");
     const bool when_run = at.empty() || (at == "run_in_the_program" && !in_worker());
     return Result<std::unique_ptr<Kernel>>(std::make_unique<FaultyKernel>(
-        std::move(right), when_run ? fault_of(target) : faults().at("none"), when, count));
+        std::move(right), when_run ? fault_of(target) : faults().at("none"), when, function));
   }
 
  private:
@@ -354,6 +363,8 @@ std::unique_ptr<Backend> make_fault_backend() { return std::make_unique<FaultBac
 std::string& fault_version() {
   return const_cast<std::string&>(find_backend("faulty")->traits().version);
 }
+
+int lies_told() { return told; }
 
 std::vector<std::string> fault_names() {
   std::vector<std::string> names;

@@ -9,9 +9,10 @@
 //                                  "variants": when it is asked for variants; "rule": for its rule
 //   faulty -fault=hang -once=1     … and not again, in any process, as by chance
 //   faulty -fault=segv -only=1     there is no variant "good"
+//   faulty -fault=lie0 -op=nn.dense  it takes calls of that operator instead, of one float32 result
 //   faulty -fault=nan -above=2     … in runs on an input with a magnitude above that, none above a
-//   thousand faulty -schedules=1            there are schedules, which a search may draw: those of
-//   the first
+//                                  hundred
+//   faulty -schedules=1            there are schedules, which a search may draw: those of the first
 //                                  decision's last option are faster than all others; those of the
 //                                  second decision's last option fail
 #pragma once
@@ -26,6 +27,8 @@ namespace collage::testing {
 std::unique_ptr<Backend> make_fault_backend();
 // Its version, in this process: a part of every cost key.
 std::string& fault_version();
+// Lies (measure/lies.h) that its kernels told in this process.
+int lies_told();
 // The names that -fault takes.
 std::vector<std::string> fault_names();
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -13,6 +14,7 @@
 namespace collage {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -69,11 +71,11 @@ float largest(const ReferenceInputs& judged) {
   return most;
 }
 
-TEST_F(ReferenceChecks, AsksAboutFourRanges) {
+TEST_F(ReferenceChecks, AsksAboutFourRangesAndTheEnds) {
   const Function tanh = function_of([](const Expr& x) { return call("tanh", {x}); });
   ReferenceCheck reference(tanh, {{}, false, kMuchTime});
   const std::span<const ReferenceInputs> asked = reference.seeded().value();
-  ASSERT_EQ(asked.size(), 4U);
+  ASSERT_EQ(asked.size(), 5U);
   EXPECT_NEAR(largest(asked[0]), 1, 0.1);
   EXPECT_NEAR(largest(asked[1]), 0.01, 0.001);
   EXPECT_NEAR(largest(asked[2]), 8, 0.8);
@@ -90,7 +92,61 @@ TEST_F(ReferenceChecks, AsksOnceWhereTimeIsShort) {
   ReferenceCheck hurried(tanh, {{}, false, kNoTime}), thorough(tanh, {{}, true, kNoTime});
   EXPECT_EQ(hurried.seeded().value().size(), 1U);
   EXPECT_FALSE(hurried.tried_all_ranges());
-  EXPECT_EQ(thorough.seeded().value().size(), 4U);
+  EXPECT_EQ(thorough.seeded().value().size(), 5U);
+}
+
+int64_t count_nan(const Tensor& tensor) {
+  const std::span<const float> values = tensor.values<float>();
+  return std::count_if(values.begin(), values.end(), [](float value) { return std::isnan(value); });
+}
+
+// Of sums, which may overflow in one order of additions alone.
+TEST_F(ReferenceChecks, AsksAboutNanUnderStrictAccuracy) {
+  const auto sums = [](const Expr& x) { return call("sum", {x}, {{"axis", Ints{1}}}); };
+  const Function function = function_of([&](const Expr& x) { return sums(call("tanh", {x})); });
+  ReferenceCheck strict(function, {{}, false, kMuchTime, Rounding()}),
+      by_default(function, {{}, false, kMuchTime});
+  const std::span<const ReferenceInputs> asked = strict.seeded().value();
+  ASSERT_EQ(asked.size(), 5U);
+  EXPECT_EQ(asked[4].name, "inputs with infinities and NaN");
+  EXPECT_GT(count_nan(asked[4].inputs[0]), 0);
+  EXPECT_GT(count_nan(asked[4].expected[0]), 0);
+  EXPECT_LT(count_nan(asked[4].expected[0]), 4);
+  EXPECT_EQ(largest(asked[4]), HUGE_VALF);
+  EXPECT_EQ(by_default.seeded().value().size(), 4U);
+
+  Executor loses = program_of(function_of([&](const Expr& x) {
+    const Expr zeros = make_constant(Tensor::zeros(DType::kFloat32, {4, 25}));
+    return sums(call("where", {call("isnan", {x}), zeros, call("tanh", {x})}));
+  }));
+  const Result<ProgramError> error = strict.error(loses, model_tolerance());
+  ASSERT_FALSE(error.ok());
+  EXPECT_THAT(error.status().message(), HasSubstr("on inputs with infinities and NaN (seed "));
+  EXPECT_TRUE(by_default.error(loses, model_tolerance()).ok());
+}
+
+// Of what computes each element by itself: infinite where the largest number is finite.
+TEST_F(ReferenceChecks, AsksAboutTheLargestNumbers) {
+  const auto half = [](const Expr& x) { return call("multiply", {x, filled(0.5f)}); };
+  Executor overflows = program_of(function_of([&](const Expr& x) {
+    return call("sqrt", {call("multiply", {half(x), half(x)})});
+  }));
+  ReferenceCheck by_default(function_of([&](const Expr& x) { return call("abs", {half(x)}); }),
+                            {{}, false, kMuchTime});
+  EXPECT_EQ(count_nan(by_default.seeded().value().back().inputs[0]), 0);
+  const Result<ProgramError> error = by_default.error(overflows, model_tolerance());
+  ASSERT_FALSE(error.ok());
+  EXPECT_THAT(error.status().message(),
+              HasSubstr("on inputs with infinities and the largest numbers (seed "));
+  // What is no number there, the difference of infinities, may be lost by default alone.
+  const auto difference = [](const Expr& x) { return call("subtract", {x, x}); };
+  Executor zero = program_of(function_of([](const Expr& x) {
+    return call("multiply", {call("clip", {x}, {{"a_min", -1.0}, {"a_max", 1.0}}), filled(0)});
+  }));
+  ReferenceCheck lenient(function_of(difference), {{}, false, kMuchTime}),
+      strict(function_of(difference), {{}, false, kMuchTime, Rounding()});
+  EXPECT_TRUE(lenient.error(zero, model_tolerance()).ok());
+  EXPECT_FALSE(strict.error(zero, model_tolerance()).ok());
 }
 
 TEST_F(ReferenceChecks, TimingNeedsNoReference) {
@@ -104,7 +160,7 @@ TEST_F(ReferenceChecks, TriesOtherRangesWhereAnOutputIsSilent) {
     return call("nn.relu", {call("subtract", {x, filled(20)})});
   });
   ReferenceCheck reference(far, {{}, false, kMuchTime});
-  EXPECT_EQ(names_of(reference).back(), "inputs between 0 and 100");
+  EXPECT_THAT(names_of(reference), Contains("inputs between 0 and 100"));
   EXPECT_TRUE(reference.silent(reference.seeded().value()).empty());
 
   const Function nowhere = function_of([](const Expr& x) {
@@ -129,7 +185,8 @@ TEST_F(ReferenceChecks, LeavesOutWhatOverflows) {
   });
   ReferenceCheck reference(steep, {{}, true, kNoTime});
   EXPECT_THAT(names_of(reference),
-              ElementsAre("inputs between -1 and 1", "inputs between -0.01 and 0.01"));
+              ElementsAre("inputs between -1 and 1", "inputs between -0.01 and 0.01",
+                          "inputs with infinities and the largest numbers"));
 }
 
 TEST_F(ReferenceChecks, ExcusesWhatTheLastDigitsDecide) {
@@ -144,7 +201,7 @@ TEST_F(ReferenceChecks, ExcusesWhatTheLastDigitsDecide) {
     return call("sin", {power});
   }));
   ReferenceCheck reference(sine, {{}, true, kNoTime});
-  ASSERT_EQ(reference.seeded().value().size(), 4U);
+  ASSERT_EQ(reference.seeded().value().size(), 5U);
   const Result<ProgramError> error = reference.error(in_turn, model_tolerance());
   ASSERT_TRUE(error.ok()) << error.status().to_string();
   EXPECT_LT(error->error, 1e-4) << "not that between -8 and 8";

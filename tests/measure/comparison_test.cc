@@ -173,6 +173,34 @@ TEST(Comparison, HalfPrecisionMayRoundOtherwise) {
   EXPECT_FALSE(within({10 + 0x1p-6f, 10}, {10, 10}, of(DType::kFloat32)));
 }
 
+// Of real numbers, and of integers of 8 bits, whose range is their scale.
+TEST(Comparison, QuantisedModelsMayErrMuchInFewElements) {
+  const auto accepts = [](size_t wrong, double by, double max_error = 0) {
+    std::vector<float> reals(1000), wrong_reals;
+    std::vector<uint8_t> bytes(1000), wrong_bytes;
+    for (size_t i = 0; i < reals.size(); ++i) {
+      reals[i] = i % 2 == 0 ? 1 : -1;
+      bytes[i] = static_cast<uint8_t>(i % 200);
+      wrong_reals.push_back(reals[i] + (i < wrong ? static_cast<float>(by) : 0));
+      wrong_bytes.push_back(
+          static_cast<uint8_t>(bytes[i] + (i < wrong ? std::lround(256 * by) : 0)));
+    }
+    const Tolerance tolerance = quantised_tolerance(max_error);
+    const bool accepted = within(wrong_reals, reals, tolerance);
+    const Tensor a = Tensor::from<uint8_t>({1000}, wrong_bytes),
+                 b = Tensor::from<uint8_t>({1000}, bytes);
+    EXPECT_EQ(compare_tensors(a, b, tolerance).within, accepted) << wrong << " by " << by;
+    return accepted;
+  };
+  EXPECT_TRUE(accepts(1, 0.075));
+  EXPECT_FALSE(accepts(1, 0.09));
+  EXPECT_TRUE(accepts(1, 0.09, 0.02));
+  EXPECT_TRUE(accepts(1000, 0.03));
+  EXPECT_TRUE(accepts(200, 0.075)) << "a fifth of them";
+  EXPECT_FALSE(accepts(400, 0.075)) << "in root mean square";
+  EXPECT_FALSE(accepts(1000, 0.05));
+}
+
 TEST(Comparison, OtherDtypesOrShapesDiffer) {
   EXPECT_FALSE(
       compare_tensors(floats({1, 2}), floats({1, 2}).reshaped({2, 1}), {.of_scale = 1}).within);

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "ops/half.h"
+#include "runtime/dispatch.h"
 
 namespace collage::testing {
 
 struct Lie {
   std::string name;
-  // Changes the right result of float32; `run` counts from 0.
+  // Changes the right result, of float32 or of integers and bools; `run` counts from 0.
   std::function<void(Tensor& result, int run)> tell;
   // It needs a kernel's memory to be told: it writes beside its output, or leaves part of it as it
   // was.
@@ -148,6 +149,57 @@ inline std::vector<Lie> all_lies() {
           {"signs are lost", lose_signs},
           {"the tail is lost", lose_tail},
           {"one element too far", write_too_far, true}};
+}
+
+namespace lies {
+
+using ChangeOfInteger = std::function<int64_t(int64_t, int64_t)>;
+inline void change_integers(Tensor& tensor, const ChangeOfInteger& f) {
+  dispatch_any(tensor.dtype(), [&]<typename T>(Tag<T>) {
+    T* data = tensor.data<T>();
+    for (int64_t i = 0; i < tensor.size(); ++i)
+      data[i] = static_cast<T>(f(i, static_cast<int64_t>(data[i])));
+  });
+}
+
+// More than integers that were quantised may be off.
+constexpr int64_t kFarOff = 40;
+
+}  // namespace lies
+
+// Those of results that are integers or bools.
+inline std::vector<Lie> lies_of_integers() {
+  using namespace lies;
+  const auto put_off = [](Tensor& result, int64_t first, int64_t last) {
+    change_integers(result, [=](int64_t i, int64_t value) {
+      return value + (i >= first && i < last ? kFarOff : 0);
+    });
+  };
+  return {{"one is far off",
+           [=](Tensor& result, int) { put_off(result, result.size() / 2, result.size() / 2 + 1); }},
+          {"all are far off", [=](Tensor& result, int) { put_off(result, 0, result.size()); }},
+          {"one is far off in every other run",
+           [=](Tensor& result, int run) { put_off(result, 0, run % 2); }},
+          {"in reverse",
+           [](Tensor& result, int) {
+             const Tensor before = result.clone();
+             change_integers(result, [&](int64_t i, int64_t) {
+               return before.element_as_int64(before.size() - 1 - i);
+             });
+           }},
+          {"the tail is lost",
+           [](Tensor& result, int) {
+             const int64_t size = result.size(), tail = std::max<int64_t>(1, size % 8);
+             change_integers(
+                 result, [=](int64_t i, int64_t value) { return i >= size - tail ? 0 : value; });
+           }},
+          {"one byte too far",
+           [](Tensor& result, int) {
+             char* end = static_cast<char*>(result.raw()) + result.bytes();
+             asm volatile("" : "+r"(end));
+             *end = 1;
+           },
+           true}};
 }
 
 }  // namespace collage::testing

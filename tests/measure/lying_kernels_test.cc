@@ -1,6 +1,7 @@
 // Kernels that lie are refused, of every operator, by the check of kernels and by that of whole
 // models; alone, and beside the fill of a mask, which is larger than all results by orders of
 // magnitude.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,13 +57,33 @@ Function masked(const Function& function, float fill) {
       make_call("where", {make_constant(mask), function->body, make_constant(fills)}).value());
 }
 
+// The smallest case of each other operator: of several results, of integers, of bools.
+std::map<std::string, Function> smallest_other_cases() {
+  testing::register_host();
+  std::map<std::string, Function> smallest;
+  std::map<std::string, int64_t> sizes;
+  for (const OpCase& op_case : op_cases()) {
+    const Function function = build_case(op_case, 3).value().function;
+    const std::vector<TensorType> results = function->result_type().leaves();
+    if (function->params.empty() || results.empty()) continue;
+    const bool real = results.size() == 1 && is_float(results[0].dtype);
+    int64_t size = num_elements(results[0].shape);
+    for (const TensorType& result : results) size = std::min(size, num_elements(result.shape));
+    if (real || size < 8) continue;
+    if (sizes.count(op_case.op) != 0 && size >= sizes[op_case.op]) continue;
+    sizes[op_case.op] = size;
+    smallest[op_case.op] = function;
+  }
+  return smallest;
+}
+
 class LyingKernel : public Kernel {
  public:
-  LyingKernel(std::unique_ptr<Kernel> right, Shape shape, Lie lie)
-      : right_(std::move(right)), shape_(std::move(shape)), lie_(std::move(lie)) {}
+  LyingKernel(std::unique_ptr<Kernel> right, TensorType type, size_t output, Lie lie)
+      : right_(std::move(right)), type_(std::move(type)), output_(output), lie_(std::move(lie)) {}
   Status run(const KernelArgs& args) override {
     TRY(right_->run(args));
-    Tensor result = Tensor::borrow(DType::kFloat32, shape_, args.outputs[0]);
+    Tensor result = Tensor::borrow(type_.dtype, type_.shape, args.outputs[output_]);
     lie_.tell(result, runs_++);
     return {};
   }
@@ -70,7 +91,8 @@ class LyingKernel : public Kernel {
 
  private:
   std::unique_ptr<Kernel> right_;
-  Shape shape_;
+  TensorType type_;  // of the output that it lies about
+  size_t output_;
   Lie lie_;
   int runs_ = 0;
 };
@@ -87,14 +109,18 @@ bool tells(const Lie& lie, const Tensor& right) {
   if (lie.of_memory) return right.bytes() % kAligned != 0;
   Tensor told = right.clone();
   lie.tell(told, 1);
+  // What is quantised may be some steps off.
+  if (!is_float(right.dtype())) return !compare_tensors(told, right, {.steps = 10}).within;
   // Of products of many, some lie next to the least normal number, where denormals may be 0.
   return !compare_tensors(told, right, {.of_scale = 1e-3, .relative = 1e-3, .absolute = 0x1p-96})
               .within;
 }
 
-Status try_lying(const Function& function, const Lie& lie, Subject& subject, ThreadTeam& team) {
-  auto kernel = std::make_unique<LyingKernel>(TRY(make_interpreted_kernel(subject.function())),
-                                              function->result_type().leaves()[0].shape, lie);
+Status try_lying(const Function& function, const Lie& lie, Subject& subject, ThreadTeam& team,
+                 size_t output = 0) {
+  auto kernel =
+      std::make_unique<LyingKernel>(TRY(make_interpreted_kernel(subject.function())),
+                                    function->result_type().leaves()[output], output, lie);
   return try_kernel(std::move(kernel), Variant::plain("lying", function), subject, team).status();
 }
 
@@ -125,6 +151,45 @@ TEST(LyingKernels, AreRefused) {
 
 TEST(LyingKernels, AreRefusedBesideAMask) {
   check_kernels([](const Function& function) { return masked(function, -1e4f); });
+}
+
+const std::vector<Lie>& lies_about(const Tensor& result) {
+  static const std::vector<Lie> of_reals = testing::all_lies(),
+                                of_integers = testing::lies_of_integers(), none;
+  if (!is_float(result.dtype())) return of_integers;
+  return result.dtype() == DType::kFloat32 ? of_reals : none;
+}
+
+// By kernels and by whole models.
+TEST(LyingKernels, OfOtherResultsAreRefused) {
+  ThreadTeam team(1);
+  std::map<std::string, int> refused;  // by operator
+  for (const auto& [op, function] : smallest_other_cases()) {
+    Subject subject = testing::subject_of(function);
+    const Lie honest{"nothing", [](Tensor&, int) {}};
+    const Status accepted = try_lying(function, honest, subject, team);
+    EXPECT_TRUE(accepted.ok()) << op << ": " << accepted.to_string();
+    const std::vector<Tensor> results = as_tried(function).expected();
+    ReferenceCheck reference(function);
+    const ReferenceInputs& asked = reference.seeded().value()[0];
+    for (size_t o = 0; o < results.size(); ++o)
+      for (const Lie& lie : lies_about(results[o])) {
+        SCOPED_TRACE(fmt::format("{}, result {}: {}", op, o, lie.name));
+        if (tells(lie, results[o])) {
+          const Status status = try_lying(function, lie, subject, team, o);
+          EXPECT_EQ(status.code(), ErrorCode::kVerification);
+          ++refused[op];
+        }
+        // What whole models may err by in real numbers: LyingPrograms.
+        if (is_float(results[o].dtype()) || lie.of_memory || !tells(lie, asked.expected[o]))
+          continue;
+        Tensor told = asked.expected[o].clone();
+        lie.tell(told, 1);
+        EXPECT_FALSE(reference.compare(asked, o, told, model_tolerance()).value().within);
+      }
+  }
+  for (const char* op : {"topk", "split", "argmax", "less", "cast", "qnn.quantize"})
+    EXPECT_GT(refused[op], 3) << op;
 }
 
 // Right on inputs that it knows, and half of that on others.

@@ -136,6 +136,14 @@ TEST(Executor, WrongShapesAndKernelFailuresAreErrors) {
             "last: factor is zero");
 }
 
+TEST(Executor, AnArenaThatCannotBeHadIsAnError) {
+  const std::shared_ptr<Plan> plan = chain(3.f);
+  plan->arena_bytes = size_t{1} << 44;  // which could be mapped, not used
+  const Result<Executor> executor = Executor::create(plan, 1);
+  ASSERT_FALSE(executor.ok());
+  EXPECT_EQ(executor.status().code(), ErrorCode::kUnavailable);
+}
+
 TEST(ThreadTeam, RunsOnAsManyThreadsAsAskedFor) {
   for (const int size : {1, 2, 3}) {
     ThreadTeam team(size);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <vector>
 
 namespace collage {
@@ -35,8 +36,16 @@ TEST(HugePages, ABlockKeepsItsMemoryWhileItsNeighboursGo) {
   EXPECT_EQ(static_cast<unsigned char*>(first.get())[999], 7);
 }
 
+// More than the machine has, less than what can be mapped: the system promises it where nothing is
+// reserved, and ends who uses it.
 TEST(HugePages, WhatTheSystemCannotGiveIsAnError) {
-  EXPECT_FALSE(allocate_on_huge_pages(size_t{1} << 60).ok());
+  for (const int bits : {44, 60}) {
+    const Result<std::shared_ptr<void>> block = allocate_on_huge_pages(size_t{1} << bits);
+    ASSERT_FALSE(block.ok()) << bits;
+    EXPECT_EQ(block.status().code(), ErrorCode::kUnavailable);
+    EXPECT_NE(block.status().to_string().find("bytes, where "), std::string::npos)
+        << block.status().to_string();
+  }
 }
 
 }  // namespace

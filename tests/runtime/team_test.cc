@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <omp.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -19,6 +20,20 @@ namespace {
 
 std::atomic<int> threads_left{-1};  // that may be made; negative: any number
 
+// Threads that begin meanwhile get no core until it ends: they wait before they do anything.
+std::atomic<bool> no_core{false};
+
+struct Begin {
+  void* (*start)(void*);
+  void* argument;
+};
+void* begin_with_a_core(void* begin) {
+  const Begin thread = *static_cast<Begin*>(begin);
+  delete static_cast<Begin*>(begin);
+  while (no_core) usleep(1000);
+  return thread.start(thread.argument);
+}
+
 }  // namespace
 
 // In the place of the C library's, for this program: as where the system gives no more threads.
@@ -30,6 +45,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
     threads_left = 0;
     return EAGAIN;
   }
+  if (no_core) return create(thread, attributes, begin_with_a_core, new Begin{start, argument});
   return create(thread, attributes, start, argument);
 }
 
@@ -135,6 +151,36 @@ TEST(TeamRegion, SharesLoops) {
       EXPECT_EQ(sum, 20L * count * (count - 1) / 2);
     }
   }
+}
+
+// What a worker without a core has not begun, another thread computes: the region ends without it.
+TEST(TeamRegion, EndsWithoutAWorkerThatHasNoCore) {
+  constexpr int kAwake = 2, kPatience = 20000;  // milliseconds
+  std::atomic<bool> done{false}, ended{false};
+  std::thread patience([&] {
+    for (int waited = 0; !done && waited < kPatience; ++waited) usleep(1000);
+    ended = done.load();
+    no_core = false;
+  });
+  {
+    WorkerTeam team;
+    team.resize(kAwake);
+    no_core = true;
+    team.resize(kTeam);
+    std::vector<int> calls(kTeam, 0);
+    const Place before = here();
+    for (int region = 0; region < kRegions; ++region) {
+      team.begin(kTeam, kTeam, [](void* data) { ++static_cast<int*>(data)[here().index]; },
+                 calls.data(), {});
+      ++calls[0];
+      team.end();
+    }
+    here() = before;
+    done = true;
+    patience.join();
+    EXPECT_THAT(calls, Each(kRegions));
+  }
+  EXPECT_TRUE(ended) << "it waited for the worker";
 }
 
 TEST(TeamRegion, IsAloneWithinAnother) {

@@ -26,10 +26,14 @@ struct DbOptions {
   std::vector<std::string> forgotten;  // all, stale, refused, a kind of row
 };
 
+Result<std::string> place_of(const DbOptions& options) {
+  if (!options.database.empty()) return options.database;
+  return (TRY(cache_folder()) / "costs.db").string();
+}
+
 Result<std::unique_ptr<CostDatabase>> open_database(const DbOptions& options) {
   register_all();  // versions of backends decide what is stale
-  if (!options.database.empty()) return CostDatabase::open_existing(options.database);
-  return CostDatabase::open_existing(TRY(cache_folder()) / "costs.db");
+  return CostDatabase::open_existing(TRY(place_of(options)));
 }
 
 std::string megabytes(int64_t bytes) {
@@ -39,9 +43,11 @@ std::string megabytes(int64_t bytes) {
 Status info(const DbOptions& options) {
   std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   DatabaseInfo info = TRY(describe_database(*database));
+  nlohmann::json limit = kDatabaseLimit;
+  if (database->is_server()) limit = nullptr;
   if (!options.json.empty())
     TRY(write_json(options.json, {{"bytes", info.bytes},
-                                  {"limit_bytes", kDatabaseLimit},
+                                  {"limit_bytes", limit},
                                   {"rows", info.rows},
                                   {"targets", info.targets},
                                   {"variants", info.variants},
@@ -50,7 +56,8 @@ Status info(const DbOptions& options) {
                                   {"foreign", info.foreign},
                                   {"oldest", info.oldest},
                                   {"newest", info.newest}}));
-  fmt::print("{} of at most {}\n", megabytes(info.bytes), megabytes(kDatabaseLimit));
+  fmt::print("{}{}\n", megabytes(info.bytes),
+             limit.is_null() ? "" : " of at most " + megabytes(kDatabaseLimit));
   for (const auto& [kind, rows] : info.rows) fmt::print("{:<12} {:>8} rows\n", kind, rows);
   for (const auto& [target, rows] : info.targets)
     fmt::print("  {:<10} {:>8} functions\n", target, rows);
@@ -76,10 +83,9 @@ Status import_rows(const DbOptions& options) {
   if (!in || std::filesystem::is_directory(options.file, ec))
     return bad_model("{}: cannot be read", options.file);
   register_all();
-  std::filesystem::path file = options.database.empty() ? TRY(cache_folder()) / "costs.db"
-                                                        : std::filesystem::path(options.database);
-  std::unique_ptr<CostDatabase> database = CostDatabase::open(file);
-  if (!database->on_disk()) return internal_error("{}: cannot be written", file.string());
+  const std::string place = TRY(place_of(options));
+  std::unique_ptr<CostDatabase> database = TRY(CostDatabase::open_at(place));
+  if (!database->on_disk()) return internal_error("{}: cannot be written", place);
   ImportCounts counts = TRY(import_costs(*database, in).with_context(options.file));
   fmt::print("{} rows added, {} replaced, {} kept as they were\n", counts.added, counts.replaced,
              counts.kept);
@@ -118,8 +124,9 @@ Command add_db(CLI::App& app) {
   CLI::App* command = app.add_subcommand("db", "look after the database of measured costs");
   command->require_subcommand(1);
   command->fallthrough();
-  command->add_option("--db", options->database,
-                      "the cost database (default: in the cache folder)");
+  command->add_option(
+      "--db", options->database,
+      "the cost database, a file or postgresql://... (default: in the cache folder)");
   CLI::App* info_command = command->add_subcommand("info", "what is in it");
   info_command->add_option("--json", options->json, "write the same as JSON here");
   CLI::App* export_command = command->add_subcommand("export", "write all rows as text");

@@ -179,7 +179,9 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
 void add_compile_flags(CLI::App& command, SharedOptions& options, std::optional<double> budget) {
   options.budget = budget;
   add_target_flags(command, options);
-  command.add_option("--db", options.database, "the cost database (default: in the cache folder)");
+  command.add_option(
+      "--db", options.database,
+      "the cost database, a file or postgresql://... (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
   CLI::Option* effort = command
                             .add_option("--effort", options.effort,

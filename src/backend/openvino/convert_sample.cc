@@ -1,12 +1,27 @@
 // Reading images between pixels: image.grid_sample and nn.deformable_conv of two dimensions.
+#include <openvino/op/clamp.hpp>
 #include <openvino/op/deformable_convolution.hpp>
 #include <openvino/op/grid_sample.hpp>
+#include <openvino/op/is_nan.hpp>
+#include <openvino/op/select.hpp>
 
 #include "backend/openvino/converter.h"
 
 namespace collage::openvino {
 
 namespace {
+
+// The grid with coordinates that are far outside of the image, infinite or NaN brought to where the
+// library counts pixels rightly. What is read beyond the reach of all taps is the same everywhere,
+// and NaN is as far out, unless it gives NaN. After reflection every distance counts.
+Value within_reach(const Value& grid, const std::string& method, const std::string& padding) {
+  if (padding == "reflection") return grid;
+  constexpr double kFar = 1000;
+  const bool keeps_nan = padding == "border" && method != "nearest";
+  return make<ov::op::v1::Select>(make<ov::op::v10::IsNaN>(grid),
+                                  keeps_nan ? grid : scalar(-kFar, grid),
+                                  make<ov::op::v0::Clamp>(grid, -kFar, kFar));
+}
 
 Result<ov::OutputVector> convert_grid_sample(const CallView& view) {
   using Sample = ov::op::v9::GridSample;
@@ -20,7 +35,7 @@ Result<ov::OutputVector> convert_grid_sample(const CallView& view) {
                                       padding == "zeros"    ? Sample::PaddingMode::ZEROS
                                       : padding == "border" ? Sample::PaddingMode::BORDER
                                                             : Sample::PaddingMode::REFLECTION);
-  return one(make<Sample>(view[0], view[1], attributes));
+  return one(make<Sample>(view[0], within_reach(view[1], method, padding), attributes));
 }
 
 Result<ov::OutputVector> convert_deformable_conv(const CallView& view) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "backend/check.h"
+#include "backend/far_places.h"
 #include "backend/native/native_backend.h"
 #include "check.h"
 
@@ -77,6 +78,13 @@ TEST(Nan, StaysInItsGroupWhereGroupsAreNotJoined) {
     check_with_inputs(f, {numbers_with_nan(f->params[0]->tensor_type().shape, 1000)});
   }
   EXPECT_GT(marked(grouped(32, 8)), 0);
+}
+
+TEST(Nan, PlacesBetweenPixelsMayBeAnything) {
+  for (const testing::FarPlaces& c : testing::far_places()) {
+    SCOPED_TRACE(c.name);
+    check_with_inputs(c.function, c.inputs, {.every_width = true});
+  }
 }
 
 }  // namespace

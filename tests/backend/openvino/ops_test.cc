@@ -1,15 +1,19 @@
-// Every operator's cases that the backend accepts against the interpreter; what it refuses carries
-// a reason, and it refuses all cases of no other operators than those listed here.
+// Every operator's cases that the backend accepts against the interpreter, with NaN too where it
+// promises to keep that; what it refuses carries a reason, and it refuses all cases of no other
+// operators than those listed here.
 #include <gmock/gmock.h>
 
 #include <set>
 
 #include "backend/casts_at_limits.h"
+#include "backend/check.h"
+#include "backend/far_places.h"
 #include "backend/openvino/run.h"
 #include "backend/openvino/translate.h"
 #include "ops/cases.h"
 #include "ops/interpreter.h"
 #include "ops/registry.h"
+#include "runtime/thread_team.h"
 
 namespace collage::test {
 namespace {
@@ -31,12 +35,12 @@ TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
     auto built = build_case(op_case, 7);
     ASSERT_TRUE(built.ok()) << built.status().to_string();
     const Target target{"openvino", {}, {}};
-    const Status status =
-        openvino_backend().variants(built->function, target, CompileOptions{2, ""}).status();
-    if (!status.ok()) {
-      EXPECT_EQ(status.code(), ErrorCode::kUnsupported) << status.to_string();
-      EXPECT_GT(status.message().size(), 5U);
-      why = status.message();
+    const CompileOptions options{2, ""};
+    const auto variants = openvino_backend().variants(built->function, target, options);
+    if (!variants.ok()) {
+      EXPECT_EQ(variants.status().code(), ErrorCode::kUnsupported) << variants.status().to_string();
+      EXPECT_GT(variants.status().message().size(), 5U);
+      why = variants.status().message();
       continue;
     }
     ++taken;
@@ -49,6 +53,11 @@ TEST_P(OpTest, MatchesTheInterpreterOrRefuses) {
     }
     for (size_t i = 0; i < expected->size(); ++i)
       EXPECT_EQ(difference((*actual)[i], (*expected)[i]), "") << "result " << i;
+    auto kernel =
+        openvino_backend().compile(built->function, variants->at(0), target, options).value();
+    const TeamScope team(options.threads);
+    testing::check_nan(openvino_backend(), *kernel, built->function, variants->at(0),
+                       built->inputs);
   }
   const bool known = kRefused.count(GetParam()) > 0;
   EXPECT_EQ(taken == 0, known) << "takes " << taken << " cases: " << why;
@@ -82,6 +91,16 @@ TEST(Casts, AtTheLimitsOfTypesAreTheReferences) {
     EXPECT_EQ(difference((*actual)[0], (*expected)[0]), "");
   }
   EXPECT_GE(taken, 15);  // of float32 and integers of 8, 32 and 64 bits
+}
+
+TEST(Places, BetweenPixelsMayBeAnything) {
+  for (const testing::FarPlaces& c : testing::far_places()) {
+    SCOPED_TRACE(c.name);
+    const auto expected = interpret(c.function, c.inputs);
+    const auto actual = run_openvino(c.function, c.inputs);
+    ASSERT_TRUE(expected.ok() && actual.ok()) << actual.status().to_string();
+    EXPECT_EQ(difference((*actual)[0], (*expected)[0]), "");
+  }
 }
 
 // Equal elements keep their order, and so large numbers of them are left to others.

@@ -31,7 +31,7 @@ Result<std::shared_ptr<Kernel>> compiled(const Backend& backend, const Target& t
 
 }  // namespace
 
-void for_each_target(Which which, const std::function<void(const Backend&, const Target&)>& check) {
+void for_each_target(const std::function<void(const Backend&, const Target&)>& check) {
   register_all();
   for (Backend* backend : all_backends()) {
     if (backend->traits().is_host || !backend->available().ok()) continue;
@@ -39,7 +39,7 @@ void for_each_target(Which which, const std::function<void(const Backend&, const
     const Target target{backend->name(), {}, backend->traits().devices.at(0)};
     check(*backend, target);
 #if COLLAGE_WITH_NATIVE
-    if (which == Which::kDefault || backend->name() != "native") continue;
+    if (backend->name() != "native") continue;
     const int other = native::vector_width() == 16 ? 8 : 16;
     SCOPED_TRACE(fmt::format("schedules for vectors of {}", other));
     const native::AssumedVectorWidth assumed(other);

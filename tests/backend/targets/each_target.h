@@ -8,10 +8,9 @@
 
 namespace collage::testing {
 
-// Calls check(backend, target) for each but the host that is in use by default. kAll: for native
-// with schedules for AVX2 and for AVX-512 both.
-enum class Which { kAll, kDefault };
-void for_each_target(Which which, const std::function<void(const Backend&, const Target&)>& check);
+// Calls check(backend, target) for each but the host that is in use by default; for native with
+// schedules for AVX2 and for AVX-512 both.
+void for_each_target(const std::function<void(const Backend&, const Target&)>& check);
 
 // Compiles every variant that the backend offers for the function, of one result, and runs it on
 // each list of inputs. Fails the test where one cannot be compiled. Calls nothing where the backend

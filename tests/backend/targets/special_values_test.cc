@@ -147,7 +147,7 @@ class UnaryPromises : public ::testing::TestWithParam<size_t> {
 TEST_P(UnaryPromises, AreKeptAlone) {
   const std::vector<float> arguments = special_arguments(promise());
   const size_t whole = (arguments.size() + 63) / 64 * 64;
-  for_each_target(Which::kAll, [&](const Backend& backend, const Target& target) {
+  for_each_target([&](const Backend& backend, const Target& target) {
     // Whole vectors; fewer numbers than a vector has.
     for (const size_t count : {whole, size_t{7}}) {
       SCOPED_TRACE(fmt::format("{} numbers", count));
@@ -168,7 +168,7 @@ TEST_P(UnaryPromises, AreKeptInChains) {
   arguments = repeated(arguments, (arguments.size() + 15) / 16 * 16 + 5);
   std::vector<float> others = arguments;
   std::rotate(others.begin(), others.begin() + 29, others.end());
-  for_each_target(Which::kDefault, [&](const Backend& backend, const Target& target) {
+  for_each_target([&](const Backend& backend, const Target& target) {
     for (const Form& form : chains()) {
       SCOPED_TRACE(form.name);
       Graph graph;
@@ -216,7 +216,7 @@ TEST_P(BinaryPromises, AreKept) {
   left = repeated(left, (left.size() + 15) / 16 * 16 + 5);
   right = repeated(right, left.size());
   const Shape shape = {static_cast<int64_t>(left.size())};
-  for_each_target(Which::kAll, [&](const Backend& backend, const Target& target) {
+  for_each_target([&](const Backend& backend, const Target& target) {
     Graph graph;
     const Expr x = graph.input(shape), y = graph.input(shape);
     const Function function = graph.function(graph.call(promise.op, {x, y}, promise.attrs));
@@ -229,7 +229,7 @@ TEST_P(BinaryPromises, AreKeptWithConstants) {
   if (!promise.attrs.entries().empty()) GTEST_SKIP() << "takes no single number";
   const std::vector<float> numbers = special_pair_arguments(promise);
   const Tensor arguments = tensor_of(repeated(numbers, 37));
-  for_each_target(Which::kDefault, [&](const Backend& backend, const Target& target) {
+  for_each_target([&](const Backend& backend, const Target& target) {
     for (float number : {0.0f, 0.5f, -0.5f, -1.0f, 2.0f, 3e38f})
       for (const bool on_the_right : {true, false}) {
         if (promise.op == "divide" && on_the_right && number == 0) continue;  // Halide refuses it
@@ -367,7 +367,7 @@ TEST(SpecialValues, AreNotSimplifiedAway) {
   left = repeated(left, (left.size() + 15) / 16 * 16 + 5);
   right = repeated(right, left.size());
   const Shape shape = {static_cast<int64_t>(left.size())};
-  for_each_target(Which::kAll, [&](const Backend& backend, const Target& target) {
+  for_each_target([&](const Backend& backend, const Target& target) {
     if (!compiler_of(backend).empty()) return;  // libraries make one product of two by constants
     for (const auto& [name, build] : cases) {
       SCOPED_TRACE(name);
