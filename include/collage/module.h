@@ -18,10 +18,10 @@
 
 namespace collage {
 
-// Parses a module, Relay text or script, without simplifying it. Inputs are named as the parameters of @main. `weights`:
-// the constants that the text gives by type alone, as model_weights returns them. kBadModel, with
-// line and column: the text is malformed; a constant is missing or has another type; there is no
-// @main, or it takes tuples.
+// Parses a module, Relay text or script, without simplifying it. Inputs are named as the parameters
+// of @main. `weights`: the constants that the text gives by type alone, as model_weights returns
+// them. kBadModel, with line and column: the text is malformed; a constant is missing or has
+// another type; there is no @main, or it takes tuples.
 Result<Model> parse_model(const std::string& text, const std::vector<Tensor>& weights = {});
 
 struct ModelTextOptions {

@@ -235,19 +235,9 @@ Result<Expr> FunctionParser::operator_call() {
   const OpDef* op = find_op(name.text);
   if (op == nullptr) return at(name, unsupported("unknown operator '{}'", name.text));
   TRY(reader_.expect("("));
-  std::vector<Expr> args;
-  Attrs attrs;
-  while (!reader_.is(")")) {
-    if (std::optional<std::string> attr = TRY(parse_attr_name(reader_))) {
-      attrs.set(*attr, TRY(parse_attr_value(reader_)));
-    } else if (!attrs.empty()) {
-      return reader_.expected("an attribute or ')'");
-    } else {
-      args.push_back(TRY(expression()));
-    }
-    if (!TRY(reader_.accept(","))) break;
-  }
-  TRY(reader_.expect(")"));
+  auto [args, attrs] = TRY(parse_call_arguments(
+      reader_, [&] { return expression(); },
+      [&](const std::string&) { return parse_attr_value(reader_); }));
   return at(name, make_call(*op, std::move(args), std::move(attrs), origin_at(name)));
 }
 

@@ -25,8 +25,8 @@ class Inliner {
       return bad_model("functions call one another more than {} levels deep", kMostCalls);
     if (!open_.insert(name).second) return bad_model("@{} calls itself", name);
     const Function& function = module_.functions.at(name);
-    known = TRY(inlined(function->attrs.has("Primitive") ? function
-                                                         : TRY(with_placements(function))));
+    known =
+        TRY(inlined(function->attrs.has("Primitive") ? function : TRY(with_placements(function))));
     open_.erase(name);
     if (!known->attrs.has("Primitive") || known->attrs.has("global_symbol")) return known;
     Attrs attrs = known->attrs;

@@ -53,8 +53,7 @@ Status print_module(const Module& module, PrintOptions print = {}) {
 
 // Relay text as it is, other models simplified.
 Result<Module> load_as_written(const SharedOptions& options, PrintOptions& print, bool positions) {
-  if (!tensor_program::is_module_text(options.model))
-    return TRY(load(options)).impl().module;
+  if (!tensor_program::is_module_text(options.model)) return TRY(load(options)).impl().module;
   TRY(check_destinations(options));
   return load_text_as_is(options.model, print.by_type_only, positions);
 }

@@ -7,15 +7,13 @@ namespace collage {
 
 namespace {
 
-Result<std::string> with_number(const std::string& text, const DeclaredDevices& devices) {
-  const DeviceConstraint one = devices.with_number(TRY(DeviceConstraint::parse(text)));
-  return TRY(refined(one)).to_string();
-}
-
 Result<Attrs> with_numbers(const Attrs& attrs, const DeclaredDevices& devices) {
   Attrs numbered = attrs;
   for (const char* attr : {"device", "from", "to"})
-    if (attrs.has(attr)) numbered.set(attr, TRY(with_number(attrs.string(attr), devices)));
+    if (attrs.has(attr)) {
+      const DeviceConstraint one = TRY(DeviceConstraint::parse(attrs.string(attr)));
+      numbered.set(attr, TRY(refined(devices.with_number(one))).to_string());
+    }
   return numbered;
 }
 

@@ -229,19 +229,9 @@ class ScriptGraph {
     const OpDef* op = find_op(name);
     if (op == nullptr) op = find_op("nn." + name);
     if (op == nullptr) return at(start, unsupported("unknown operator '{}'", start.text));
-    std::vector<Expr> args;
-    Attrs attrs;
-    while (!reader_.is(")")) {
-      if (std::optional<std::string> attr = TRY(parse_attr_name(reader_))) {
-        attrs.set(*attr, TRY(attribute(*op, *attr)));
-      } else if (!attrs.empty()) {
-        return reader_.expected("an attribute or ')'");
-      } else {
-        args.push_back(TRY(expression()));
-      }
-      if (!TRY(reader_.accept(","))) break;
-    }
-    TRY(reader_.expect(")"));
+    auto [args, attrs] = TRY(parse_call_arguments(
+        reader_, [&] { return expression(); },
+        [&](const std::string& attr) { return attribute(*op, attr); }));
     if (flat && args.size() == 1 && args[0]->type().is_tensor())
       attrs.set("newshape", Ints{num_elements(args[0]->tensor_type().shape)});
     return at(start, make_call(*op, std::move(args), std::move(attrs), origin(start)));
