@@ -76,6 +76,13 @@ void dense(const Inputs& in, at::Tensor& out, const Attrs&) {
   at::mm_out(rows, in[0].view({-1, in[1].size(1)}), in[1].t());
 }
 
+// PyTorch's own doubles before it halves: above half the largest number it is infinite. It is the
+// identity from 32 on.
+void gelu(const Inputs& in, at::Tensor& out, const Attrs& attrs) {
+  const at::Tensor& x = in[0];
+  write_to(out, [&] { return at::where(x > 32, x, at::gelu(x, attrs.string("approximate"))); });
+}
+
 void group_norm(const Inputs& in, at::Tensor& out, const Attrs& attrs) {
   const at::Tensor& x = in[0];
   const int64_t groups = attrs.has("num_groups") ? attrs.integer("num_groups") : x.size(1);
@@ -127,10 +134,7 @@ const std::map<std::string, Compute>& table() {
       {"negative", unary<at::neg_out>},
       {"nn.elu", [](const Inputs& in, at::Tensor& out,
                     const Attrs& attrs) { at::elu_out(out, in[0], attrs.real("alpha")); }},
-      {"nn.gelu",
-       [](const Inputs& in, at::Tensor& out, const Attrs& attrs) {
-         at::gelu_out(out, in[0], attrs.string("approximate"));
-       }},
+      {"nn.gelu", gelu},
       {"nn.hard_sigmoid",
        [](const Inputs& in, at::Tensor& out, const Attrs& attrs) {
          at::mul_out(out, in[0], at::scalar_tensor(attrs.real("alpha")));
