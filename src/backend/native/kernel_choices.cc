@@ -88,15 +88,15 @@ std::vector<ConvChoice> conv_choices(const KernelGroup& group, ChannelLayout in,
           build_depthwise);
     return choices;
   }
+  for (const WinogradSchedule& s : winograd_schedules(p, threads, has_avx512()))
+    add("winograd" + std::to_string(s.outputs), s, packed_winograd_extents(p, s),
+        pack_winograd_weights, build_winograd)
+        .reads_ahead = s.ahead;
   if (group.small_image != nullptr)
     for (const UpsampledSchedule& s : upsampled_schedules(p, threads, has_avx512()))
       add("upsampled", s, packed_upsampled_extents(p), plainly(pack_upsampled_weights),
           build_upsampled)
           .of_small_image = true;
-  for (const WinogradSchedule& s : winograd_schedules(p, threads, has_avx512()))
-    add("winograd" + std::to_string(s.outputs), s, packed_winograd_extents(p, s),
-        pack_winograd_weights, build_winograd)
-        .reads_ahead = s.ahead;
   for (const ConvSchedule& s : conv_schedules(p, threads, has_avx512())) {
     // Multiplies the channels of other groups by 0.
     const bool joins = s.vectors == ConvSchedule::Vectors::kChannels && conv_blocking(p).diagonal;
