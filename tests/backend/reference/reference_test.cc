@@ -134,28 +134,33 @@ std::vector<float> convert(Backend& backend, const Shape& shape, std::string_vie
   return to;
 }
 
+// Of shapes within a tile and of several, with what is left over in each dimension.
 TEST_F(ReferenceBackendTest, ConversionPlacesElementsWhereTheLayoutSays) {
-  const Shape shape = {2, 5, 3, 4};
-  std::vector<float> plain(120);
-  for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<float>(i) + 1;
-  for (const char* tag : {"acdb", "aBcd4b", "aBcd8b", "ABcd2b2a", "bcda", "ABcd4b2a2b"}) {
-    Layout layout = *Layout::parse(tag);
-    std::vector<float> blocked = convert(*backend_, shape, "", tag, plain);
-    size_t zeros = 0;
-    for (float value : blocked) zeros += value == 0;
-    EXPECT_EQ(zeros, blocked.size() - plain.size()) << tag;
-    for (int64_t n = 0; n < 2; ++n)
-      for (int64_t c = 0; c < 5; ++c)
-        for (int64_t h = 0; h < 3; ++h)
-          for (int64_t w = 0; w < 4; ++w)
-            ASSERT_EQ(blocked[static_cast<size_t>(layout.offset(shape, {n, c, h, w}))],
-                      plain[static_cast<size_t>(((n * 5 + c) * 3 + h) * 4 + w)])
-                << tag;
-    EXPECT_EQ(convert(*backend_, shape, tag, "", blocked), plain) << tag;
-    EXPECT_EQ(
-        convert(*backend_, shape, "aBcd4b", tag, convert(*backend_, shape, "", "aBcd4b", plain)),
-        blocked)
-        << tag;
+  for (const Shape& shape : {Shape{2, 5, 3, 4}, Shape{2, 37, 3, 21}, Shape{18, 33, 1, 1}}) {
+    const TensorType type{shape, DType::kFloat32};
+    std::vector<float> plain(static_cast<size_t>(num_elements(shape)));
+    for (size_t i = 0; i < plain.size(); ++i) plain[i] = static_cast<float>(i) + 1;
+    for (const char* tag :
+         {"acdb", "aBcd4b", "aBcd8b", "aBcd16b", "ABcd2b2a", "bcda", "ABcd4b2a2b", "aBcD16d8b"}) {
+      Layout layout = *Layout::parse(tag);
+      std::vector<float> blocked = convert(*backend_, shape, "", tag, plain);
+      size_t zeros = 0;
+      for (float value : blocked) zeros += value == 0;
+      EXPECT_EQ(zeros, blocked.size() - plain.size()) << tag;
+      size_t next = 0;
+      for (int64_t n = 0; n < shape[0]; ++n)
+        for (int64_t c = 0; c < shape[1]; ++c)
+          for (int64_t h = 0; h < shape[2]; ++h)
+            for (int64_t w = 0; w < shape[3]; ++w)
+              ASSERT_EQ(blocked[static_cast<size_t>(layout.offset(shape, {n, c, h, w}))],
+                        plain[next++])
+                  << type.to_string() << " " << tag;
+      EXPECT_EQ(convert(*backend_, shape, tag, "", blocked), plain) << tag;
+      EXPECT_EQ(
+          convert(*backend_, shape, "aBcd4b", tag, convert(*backend_, shape, "", "aBcd4b", plain)),
+          blocked)
+          << tag;
+    }
   }
 }
 
