@@ -2,34 +2,37 @@
 // end of the line.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "ir/text_reader.h"
-#include "ir/type.h"
 
 namespace collage {
 
 TextReader script_reader(std::string_view text);
 
-// Passes a token and returns it.
-Result<Token> take(TextReader& reader);
-// Returns whether T.grid stands here, or grid.
-bool is_of(const TextReader& reader, std::string_view prefix, std::string_view name);
+// Returns a name without what it is imported from: grid of T.grid, exp of relax.op.exp. Returns
+// nothing of a token that is no name.
+std::string_view word(const Token& token);
 // Returns whether that stands behind the current token.
 Result<bool> followed_by(TextReader& reader, std::string_view spelling);
+
+// Passes a token and returns it.
+Result<Token> take(TextReader& reader);
+// Passes a token and the '(' behind it.
+Status enter(TextReader& reader);
+// Passes '(' or '[', and returns what closes it.
+Result<std::string_view> enter_list(TextReader& reader, std::string_view what);
+// Passes `name =` if it stands here.
+Result<bool> accept_keyword(TextReader& reader, std::string_view name);
 Result<std::string> read_name(TextReader& reader, std::string_view what);  // without dots
 Result<std::string> read_string(TextReader& reader, std::string_view what);
 
-// Reads numbers, strings, lists, tuples and dictionaries as JSON.
-Result<nlohmann::json> read_json(TextReader& reader);
-// Finds the shape of nested lists, and appends their numbers to `values`. Called with depth 0 and
-// an empty shape. kBadModel: lists of one level differ in length.
-Status flatten(const nlohmann::json& value, size_t depth, Shape& shape, nlohmann::json& values);
-
 // Fails where the current token stands in the line of the one before it.
 Status end_of_line(const TextReader& reader);
+// Passes the rest of a line; with the lines below it that are indented more than column `outer`.
+Status skip_line(TextReader& reader);
+Status skip_block(TextReader& reader, size_t outer);
 
 // Reads ':' and the lines that are indented more than column `outer`, each by `line()`.
 template <typename Line>

@@ -56,10 +56,15 @@ Result<AttrValue> parse_attr_value(TextReader& reader) {
   if (TRY(reader.accept("True"))) return AttrValue(true);
   if (TRY(reader.accept("False"))) return AttrValue(false);
   if (TRY(reader.accept("[")) || TRY(reader.accept("("))) return list(reader, start);
+  const bool in_quotes = TRY(reader.accept("float"));
+  if (in_quotes) TRY(reader.expect("("));
   std::string digits = TRY(reader.accept("-")) ? "-" : "";  // of dialects without signed numbers
-  if (!reader.is(Kind::kNumber)) return reader.expected("an attribute's value");
-  digits += reader.token().text;
+  start = reader.token();
+  if (!reader.is(in_quotes ? Kind::kString : Kind::kNumber))
+    return reader.expected("an attribute's value");
+  digits += start.text;
   TRY(reader.step());
+  if (in_quotes) TRY(reader.expect(")"));
   if (digits.ends_with("i64")) digits.resize(digits.size() - 3);
   int64_t integer = 0;
   const char* end = digits.data() + digits.size();

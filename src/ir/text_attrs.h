@@ -1,6 +1,7 @@
 // Attributes in Relay text: `name = value` among an operator's arguments or a function's
 // parameters. A value is a string, None, True, False, a number, or a list of integers, of reals, or
-// of lists of integers. Integers may use all of 64 bits; reals are double whatever their suffix.
+// of lists of integers. Integers may use all of 64 bits; reals are double whatever their suffix,
+// and infinite ones may stand as script has them: float("inf").
 #pragma once
 
 #include <optional>
@@ -11,6 +12,7 @@
 #include "ir/attrs.h"
 #include "ir/expr.h"
 #include "ir/text_reader.h"
+#include "ir/text_types.h"
 
 namespace collage {
 
@@ -40,6 +42,24 @@ Result<CallArguments> parse_call_arguments(TextReader& reader, Expression&& expr
   }
   TRY(reader.expect(")"));
   return read;
+}
+
+// Reads a tuple, `(x, y)` or `[x, y]`, from behind its bracket `start`. (x) is x.
+template <typename Expression>
+Result<Expr> parse_tuple(TextReader& reader, const Token& start, Expression&& expression) {
+  bool is_tuple = start.is("[");
+  const std::string_view end = is_tuple ? "]" : ")";
+  std::vector<Expr> fields;
+  while (!reader.is(end)) {
+    fields.push_back(TRY(expression()));
+    if (!TRY(reader.accept(","))) break;
+    is_tuple = true;
+  }
+  TRY(reader.expect(end));
+  if (fields.size() == 1 && !is_tuple) return fields[0];
+  size_t count = 0;
+  for (const Expr& field : fields) TRY(at(start, count_types(field->type(), 1, count)));
+  return make_tuple(std::move(fields));
 }
 
 }  // namespace collage

@@ -90,7 +90,9 @@ std::string real_values(const Tensor& value) {
   return text + "]";
 }
 
-std::string values_text(const Tensor& value) {
+}  // namespace
+
+std::string constant_values(const Tensor& value) {
   if (value.dtype() == DType::kFloat32) return real_values<float>(value);
   if (value.dtype() == DType::kFloat64) return real_values<double>(value);
   if (is_float(value.dtype())) return "";
@@ -105,6 +107,8 @@ std::string values_text(const Tensor& value) {
   }
   return text + "]";
 }
+
+namespace {
 
 template <typename T>
 Status fill(const json& values, Tensor& tensor) {
@@ -191,7 +195,7 @@ Result<Tensor> parse_scalar_literal(std::string_view text) {
 }
 
 std::string constant_entry(const Tensor& value) {
-  std::string values = values_text(value);
+  std::string values = constant_values(value);
   return entry_with(value, values.empty()
                                ? "\"hex\": \"" + hexadecimal(value.raw(), value.bytes()) + "\""
                                : "\"values\": " + values);

@@ -20,6 +20,9 @@ std::optional<std::string> scalar_literal(const Tensor& value);
 // Parses a number with its suffix ("0.5f", "-1i64", "inff").
 Result<Tensor> parse_scalar_literal(std::string_view text);
 
+// Returns the numbers of a tensor, [1.0, "inf"]; nothing if some has no exact decimal form (NaN,
+// 16-bit reals).
+std::string constant_values(const Tensor& value);
 // {"dtype": "float32", "shape": [2], "values": [1.0, 2.0]}
 std::string constant_entry(const Tensor& value);
 // Returns {"dtype": "int32", "shape": [512], "value": 0} for integers that are all equal, as zero

@@ -121,8 +121,8 @@ Result<Expr> FunctionParser::expression() {
       return make_constant(std::move(value));
     }
     case Kind::kMark:
-      if (reader_.is("(")) return parenthesised();
-      return reader_.expected("an expression");
+      if (!TRY(reader_.accept("("))) return reader_.expected("an expression");
+      return parse_tuple(reader_, start, [&] { return expression(); });
     case Kind::kName:
       break;
     default:
@@ -186,23 +186,6 @@ Result<Expr> FunctionParser::call(const Token& start, Expr callee) {
   TRY(reader_.expect("("));
   std::vector<Expr> args = TRY(reader_.list(")", [&] { return expression(); }));
   return at(start, make_function_call(std::move(callee), std::move(args), origin_at(start)));
-}
-
-Result<Expr> FunctionParser::parenthesised() {
-  Token start = reader_.token();
-  TRY(reader_.expect("("));
-  std::vector<Expr> fields;
-  bool comma = false;
-  while (!reader_.is(")")) {
-    fields.push_back(TRY(expression()));
-    if (!TRY(reader_.accept(","))) break;
-    comma = true;
-  }
-  TRY(reader_.expect(")"));
-  if (fields.size() == 1 && !comma) return fields[0];
-  size_t count = 0;
-  for (const Expr& field : fields) TRY(at(start, count_types(field->type(), 1, count)));
-  return make_tuple(std::move(fields));
 }
 
 Result<Expr> FunctionParser::meta() {

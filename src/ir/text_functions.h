@@ -57,7 +57,6 @@ class FunctionParser {
   Result<Expr> local();
   Result<Expr> global();
   Result<Expr> call(const Token& start, Expr callee);
-  Result<Expr> parenthesised();
   Result<Expr> meta();
   Result<Expr> operator_call();
 

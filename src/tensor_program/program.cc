@@ -313,19 +313,17 @@ std::vector<Axis> walked_axes(const Stage& stage, const Update& update) {
 
 Term neutral(Combine combine, DType dtype) {
   switch (combine) {
-    case Combine::kSum:
-      return zero(dtype);
     case Combine::kProduct:
       return constant(1, dtype);
     case Combine::kMax:
       return lowest(dtype);
     case Combine::kMin:
       return highest(dtype);
+    case Combine::kSum:
     case Combine::kSet:
       break;
   }
-  COLLAGE_CHECK(false, "setting has no neutral element");
-  return {};
+  return zero(dtype);
 }
 
 Term combined(Combine combine, const Term& a, const Term& b) {

@@ -180,7 +180,7 @@ void for_each_term(const Stage& stage, const Visit& visit) {
 std::vector<std::string> loaded_names(const Term& term);
 std::vector<std::string> loaded_names(const Stage& stage);
 
-/// Returns the neutral element, which a stage of updates alone starts from. Not for kSet.
+/// Returns the neutral element, which a stage of updates alone starts from; zero for kSet.
 Term neutral(Combine combine, DType dtype);
 Term combined(Combine combine, const Term& a, const Term& b);
 /// Combines a power of two terms, pair by pair, so that rounding errors stay small.

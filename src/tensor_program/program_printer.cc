@@ -32,10 +32,7 @@ std::string suffix(DType dtype) {
 std::string real_text(double value, DType dtype) {
   std::string text = std::isnan(value) ? "nan" : std::isinf(value) ? "inf" : "";
   if (!text.empty()) return (std::signbit(value) ? "-" : "") + text + suffix(dtype);
-  text = dtype == DType::kFloat32 ? fmt::format("{}", static_cast<float>(value))
-                                  : fmt::format("{}", value);
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text + suffix(dtype);
+  return decimal_text(value, dtype) + suffix(dtype);
 }
 
 std::string constant_text(const TermNode& node) {
@@ -131,12 +128,6 @@ std::string update_text(const Update& update) {
                      text_of(update.value, 0));
 }
 
-bool over_own_axes(const Stage& stage, const Update& update) {
-  for (size_t i = 0; i < stage.axes.size(); ++i)
-    if (!same(update.at[i], var(stage.axes[i].name))) return false;
-  return update.combine != Combine::kSet;
-}
-
 /// The stage that an inout of the parameter is, or null.
 const Stage* inout_of(const Program& program, const Buffer& buffer) {
   for (const Stage& stage : program.stages)
@@ -173,20 +164,6 @@ std::string stage_text(const Stage& stage, bool is_inout) {
   return text;
 }
 
-std::string primitive_text(const Primitive& step) {
-  std::vector<std::string> args = step.names;
-  if (step.number != 0) args.push_back(std::to_string(step.number));
-  if (step.size.defined()) args.push_back("by " + text_of(step.size, 0));
-  if (step.guarded) args.push_back("guarded");
-  if (step.masked) args.push_back("masked");
-  const std::string where =
-      step.update >= 0 ? fmt::format("{}.update({})", step.stage, step.update) : step.stage;
-  std::string_view name;
-  for (const PrimitiveSpelling& spelling : primitive_spellings())
-    if (spelling.kind == step.kind) name = spelling.text;
-  return fmt::format("    {}.{}({});\n", where, name, fmt::join(args, ", "));
-}
-
 }  // namespace
 
 std::string_view combine_text(Combine combine) {
@@ -213,6 +190,33 @@ std::optional<Combine> combine_of(std::string_view text) {
 }
 
 std::string term_to_string(const Term& term) { return text_of(term, 0); }
+
+std::string primitive_text(const Primitive& step) {
+  std::vector<std::string> args = step.names;
+  if (step.number != 0) args.push_back(std::to_string(step.number));
+  if (step.size.defined()) args.push_back("by " + text_of(step.size, 0));
+  if (step.guarded) args.push_back("guarded");
+  if (step.masked) args.push_back("masked");
+  const std::string where =
+      step.update >= 0 ? fmt::format("{}.update({})", step.stage, step.update) : step.stage;
+  std::string_view name;
+  for (const PrimitiveSpelling& spelling : primitive_spellings())
+    if (spelling.kind == step.kind) name = spelling.text;
+  return fmt::format("{}.{}({});", where, name, fmt::join(args, ", "));
+}
+
+std::string decimal_text(double value, DType dtype) {
+  std::string text = dtype == DType::kFloat32 ? fmt::format("{}", static_cast<float>(value))
+                                              : fmt::format("{}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+bool over_own_axes(const Stage& stage, const Update& update) {
+  for (size_t i = 0; i < stage.axes.size(); ++i)
+    if (!same(update.at[i], var(stage.axes[i].name))) return false;
+  return update.combine != Combine::kSet;
+}
 
 const std::vector<PrimitiveSpelling>& primitive_spellings() {
   static const std::vector<PrimitiveSpelling> table = {
@@ -253,7 +257,7 @@ std::string declarations_text(const Program& program, int64_t most_printed) {
   for (const Stage& stage : program.stages) text += stage_text(stage, inouts.count(&stage) != 0);
   if (!program.schedule.empty()) {
     text += "  schedule {\n";
-    for (const Primitive& step : program.schedule) text += primitive_text(step);
+    for (const Primitive& step : program.schedule) text += "    " + primitive_text(step) + "\n";
     text += "  }\n";
   }
   return text;

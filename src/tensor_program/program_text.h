@@ -53,6 +53,11 @@ std::string declarations_text(const Program& program);
 inline constexpr std::string_view kInoutSuffix = "_in";
 
 std::string term_to_string(const Term& term);
+std::string primitive_text(const Primitive& step);  ///< "C.parallel(i);"
+/// Returns a finite number with a point or an exponent, and the digits that its type needs.
+std::string decimal_text(double value, DType dtype);
+/// Returns whether the update combines every element with something, and names it by its axes.
+bool over_own_axes(const Stage& stage, const Update& update);
 
 /// "sum", "max", …
 std::string_view combine_text(Combine combine);

@@ -30,13 +30,6 @@ Range limits(DType dtype) {
 
 bool is_constant(const Term& term) { return term->op == TermOp::kConstant; }
 
-Term as_type(const Term& term, DType dtype) {
-  if (term.dtype() == dtype) return term;
-  if (is_float(term.dtype())) return constant(term->real, dtype);
-  return is_float(dtype) ? constant(static_cast<double>(term->integer), dtype)
-                         : integer_constant(term->integer, dtype);
-}
-
 struct Operands {
   Term a, b;
 };
@@ -128,6 +121,13 @@ Term integer_constant(int64_t value, DType dtype) {
   made->dtype = dtype;
   made->integer = value;
   return Term(std::move(made));
+}
+
+Term as_type(const Term& term, DType dtype) {
+  if (term.dtype() == dtype) return term;
+  if (is_float(term.dtype())) return constant(term->real, dtype);
+  return is_float(dtype) ? constant(static_cast<double>(term->integer), dtype)
+                         : integer_constant(term->integer, dtype);
 }
 
 Term zero(DType dtype) { return constant(0, dtype); }

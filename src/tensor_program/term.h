@@ -91,6 +91,7 @@ struct TermNode {
 
 Term constant(double value, DType dtype);
 Term integer_constant(int64_t value, DType dtype);
+Term as_type(const Term& constant, DType dtype);  ///< the constant with that type
 Term zero(DType dtype);
 Term lowest(DType dtype);  ///< minus infinity, or the least integer
 Term highest(DType dtype);

@@ -37,7 +37,10 @@ Tolerance half_tolerance(DType half, double max_error) {
 
 Tolerance quantised_tolerance(double max_error) {
   constexpr double kOfScale = 8e-2;
-  return {.of_scale = kOfScale + max_error, .steps = 256 * (kOfScale + max_error), .mean = 0.5};
+  return {.of_scale = kOfScale + max_error,
+          .steps = 256 * (kOfScale + max_error),
+          .mean = 0.5,
+          .share = 1.0 / 256};
 }
 
 Tolerance kept_as(Tolerance tolerance, DType dtype) {
@@ -227,6 +230,17 @@ void compare_numbers(int64_t count, const Actual& actual, const Expected& expect
                             : fmt::format("element {}: {} instead of {}", i, a, b);
     return;
   }
+  // Of what it may err by, which an element may whatever others do.
+  constexpr double kAlone = 0.25;
+  const double worst = errors.worst_of_allowed;
+  if (worst > kAlone && square(mean) < tolerance.share * square(worst)) {
+    difference.reason = fmt::format(
+        "element {}: {:.9g} instead of {:.9g}, {:.2g} of what it may err by, where others hardly "
+        "err",
+        difference.worst_element, difference.worst_actual, difference.worst_expected, worst);
+    difference.within = false;
+    return;
+  }
   if (mean <= limit) return;
   difference.reason = fmt::format(
       "errs by {:.3g} of what each element may in root mean square (allowed {:.3g}), most in "
@@ -277,7 +291,8 @@ Difference compare_tensors(const Tensor& actual, const Tensor& expected,
     const Tolerance of_integers{.moved = tolerance.moved,
                                 .of_moved = tolerance.of_moved,
                                 .absolute = tolerance.steps,
-                                .mean = tolerance.mean};
+                                .mean = tolerance.mean,
+                                .share = tolerance.share};
     const Tolerance& own = real ? tolerance : of_integers;
     const Allowed allowed(expected, own);
     with_numbers(actual, expected, [&](const auto& a, const auto& b) {

@@ -30,6 +30,9 @@ struct Tolerance {
   // Allowed root mean square of all errors, each as a part of what its element may err by: detects
   // many small errors that no single element shows.
   double mean = std::numeric_limits<double>::infinity();
+  // An element may err by more than a quarter of what it may only where others err too: so much, in
+  // squares, as if this share of all elements erred by as much as it does.
+  double share = 0;
   // A number may stand for NaN; such elements are counted (Difference::lost_nan).
   bool may_lose_nan = false;
   // NaN may stand for any number; such elements are counted (Difference::spread_nan).
@@ -46,7 +49,9 @@ Tolerance model_tolerance(double max_error = 0);
 // twenty roundings each, and a quarter of that in root mean square; plus `max_error` s.
 Tolerance half_tolerance(DType half, double max_error = 0);
 // The tolerance between two runtimes' results of a quantised model: |a-b| <= 8e-2 s, for integers
-// of 8 bits the same part of their range, half of that in root mean square; plus `max_error` s.
+// of 8 bits the same part of their range, half of that in root mean square; plus `max_error` s. A
+// quarter of that where fewer than one element in 256 err: what a neighbour in the middle of a
+// model changes is spread, one wrong logit is not.
 Tolerance quantised_tolerance(double max_error = 0);
 // The tolerance for values that are kept in that type, where neighbours of a half-width type may be
 // further apart than the values they were rounded from.

@@ -155,7 +155,7 @@ TEST_F(Script, GraphFunctionsRoundTrip) {
   expect_script_round_trip(from_relay(R"(
 def @main(%"in:0": (float32, Tensor[(2), int64]), %x: Tensor[(2, 3), float32]) {
   %0 = split(%x, indices_or_sections=[1], axis=1);
-  %1 = fn (%y: Tensor[(2, 1), float32], Primitive=1, scale=2f, "a b"="c\"d\\\n", none=None) -> Tensor[(2, 1), float32] {
+  %1 = fn (%y: Tensor[(2, 1), float32], Primitive=1, scale=2f, "a b"="c\"d\\\n", none=None, limits=[-inff, 1f]) -> Tensor[(2, 1), float32] {
     tanh(clip(%y, a_min=-inff, a_max=0.25f))
   };
   (%"in:0".0, %1(%0.0), @next(%x), (), (%0.1,), True, -3i64, nanf, inff, 1e-45f)
@@ -320,6 +320,8 @@ TEST_F(Script, RefusalsOfModules) {
       main("        with R.dataflow():\n            y = R.exp(x)\n            z = R.exp(y)\n"
            "            R.output(z)\n        return y\n"),
       HasSubstr("line 9, column 16: there is no y here"));
+  EXPECT_THAT(main("        R.output(x)\n"),
+              HasSubstr("line 5, column 18: R.output outside of R.dataflow()"));
   EXPECT_THAT(main("        return R.call_tir(f, (x,), (2, 3))\n"),
               HasSubstr("there is no f in the module"));
   EXPECT_THAT(main("        R.call_packed(\"f\", x, x)\n        return x\n"),

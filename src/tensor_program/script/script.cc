@@ -1,7 +1,6 @@
 #include "tensor_program/script/script.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/files.h"
 #include "tensor_program/module_programs.h"
@@ -25,33 +24,21 @@ class ModuleScript {
       TRY(end_of_line(reader_));
     }
     if (module_.name.empty()) return reader_.expected("a class below a decorator @ir_module");
-    for (const Pending& pending : pending_) {
-      TRY(reader_.seek(pending.body));
-      const Function function = TRY(read_script_body(module_, pending.signature));
-      module_.module.functions[pending.name] = function;
-      if (!pending.signature.result)
-        module_.globals[pending.name] = make_global_var(pending.name, function->type());
+    for (const ScriptSignature& function : functions_) {
+      TRY(reader_.seek(function.body));
+      const Function read = TRY(read_script_body(module_, function));
+      module_.module.functions[function.name] = read;
+      if (!function.result)
+        module_.globals[function.name] = make_global_var(function.name, read->type());
     }
     return std::move(module_.module);
   }
 
  private:
-  struct Pending {
-    std::string name;
-    ScriptSignature signature;
-    Lexer::Position body;  // of its ':'
-  };
-
-  Status skip_line() {
-    do TRY(reader_.step());
-    while (!end_of_line(reader_).ok());
-    return {};
-  }
-
   Status statement() {
     const Token start = reader_.token();
     if (start.kind == Token::Kind::kString || start.is("import") || start.is("from"))
-      return skip_line();
+      return skip_line(reader_);
     if (!start.is("@")) return numbers();
     TRY(reader_.step());
     if (!reader_.is(Token::Kind::kName) || !reader_.token().text.ends_with("ir_module"))
@@ -65,64 +52,51 @@ class ModuleScript {
 
   /// n, m = 16, 24
   Status numbers() {
-    std::vector<Token> names;
-    do {
-      names.push_back(reader_.token());
-      TRY(read_name(reader_, "the name of a number, or @ir_module"));
-    } while (TRY(reader_.accept(",")));
-    TRY(reader_.expect("="));
+    const std::vector<std::string> names = TRY(reader_.list(
+        "=", [&] { return read_name(reader_, "the name of a number, or @ir_module"); }));
     for (size_t i = 0; i < names.size(); ++i) {
       if (i > 0) TRY(reader_.expect(","));
+      const Token place = reader_.token();
       const int64_t value = TRY(read_extent(reader_, module_.scope));
       if (value < INT32_MIN || value > INT32_MAX)
-        return at(names[i], bad_model("{} does not fit 32 bits", value));
-      module_.scope.numbers[names[i].text] = value;
+        return at(place, bad_model("{} does not fit 32 bits", value));
+      module_.scope.numbers[names[i]] = value;
     }
     return {};
   }
 
   Status member() {
     const Token start = reader_.token();
-    if (start.kind == Token::Kind::kString) return skip_line();
-    if (!start.is("@")) return external();
-    TRY(reader_.step());
-    const bool program = is_of(reader_, "T", "prim_func") || is_of(reader_, "T", "func");
-    if (!program && !is_of(reader_, "R", "function") && !is_of(reader_, "R", "func"))
+    if (start.kind == Token::Kind::kString) return skip_line(reader_);
+    if (!TRY(reader_.accept("@"))) return external();
+    const Token kind = reader_.token();
+    const bool is_program = word(kind) == "prim_func" || kind.is("T.func") || kind.is("func");
+    if (!is_program && word(kind) != "function" && word(kind) != "func")
       return reader_.expected("T.prim_func or R.function");
     TRY(reader_.step());
-    if (reader_.is("(")) TRY(skip_line());  // (private=True)
+    if (reader_.is("(")) TRY(skip_line(reader_));  // (private=True)
     const Token def = reader_.token();
     TRY(reader_.expect("def"));
     const std::string name = TRY(defined_name());
-    if (program) {
+    if (is_program) {
       module_.define(name, program_function(TRY(read_program(reader_, def, module_.scope))));
       return {};
     }
-    Pending pending{name, TRY(read_script_signature(module_, def)), {}};
-    pending.body = reader_.position();
+    const ScriptSignature& function =
+        functions_.emplace_back(TRY(read_script_signature(module_, def, name)));
     std::vector<Type> params;
-    for (const Expr& param : pending.signature.params) params.push_back(param->type());
-    if (pending.signature.result)
-      module_.globals[name] =
-          make_global_var(name, Type::function(params, *pending.signature.result));
-    pending_.push_back(std::move(pending));
-    int open = 0;
-    do {
-      if (reader_.is("(") || reader_.is("[") || reader_.is("{")) ++open;
-      if (reader_.is(")") || reader_.is("]") || reader_.is("}")) --open;
-      TRY(reader_.step());
-    } while (!reader_.is(Token::Kind::kEnd) && (open > 0 || !end_of_line(reader_).ok() ||
-                                                reader_.token().place.column > def.place.column));
-    return {};
+    for (const Expr& param : function.params) params.push_back(param->type());
+    if (function.result)
+      module_.globals[name] = make_global_var(name, Type::function(params, *function.result));
+    return skip_block(reader_, def.place.column);
   }
 
   /// product = R.extern("label", (R.Tensor(…), …)[, R.Tensor(…)])
   Status external() {
     const std::string name = TRY(defined_name());
     TRY(reader_.expect("="));
-    if (!is_of(reader_, "R", "extern")) return reader_.expected("R.extern");
-    TRY(reader_.step());
-    TRY(reader_.expect("("));
+    if (word(reader_.token()) != "extern") return reader_.expected("R.extern");
+    TRY(enter(reader_));
     const Token label = reader_.token();
     TRY(read_string(reader_, "the label of a function as a string"));
     TRY(reader_.expect(","));
@@ -139,15 +113,13 @@ class ModuleScript {
   Result<std::string> defined_name() {
     const Token place = reader_.token();
     const std::string name = TRY(read_name(reader_, "the name of a definition"));
-    if (!defined_.insert(name).second) return at(place, bad_model("{} is defined twice", name));
-    module_.names.reserve(name);
+    if (module_.names.fresh(name) != name) return at(place, bad_model("{} is defined twice", name));
     return name;
   }
 
   TextReader& reader_;
   ScriptModule module_;
-  std::vector<Pending> pending_;
-  std::set<std::string> defined_;
+  std::vector<ScriptSignature> functions_;
 };
 
 }  // namespace

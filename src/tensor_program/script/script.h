@@ -1,28 +1,12 @@
-// Modules as script, TVM's Python-like text of graph functions and loops:
+// Modules as script, TVM's Python-like text of graph functions and loops (docs/modules.md). It is
+// text to be read and printed; no Python runs. script_program.h has the form of programs,
+// script_graph.h that of graph functions. Both stand in a class:
+//
+//   n, m = 16, 24                 names of numbers that shapes are made of
 //
 //   @ir_module
 //   class Module:
-//       product = R.extern("cblas_sgemm", (R.Tensor((4, 8), "float32"), R.Tensor((8, 2),
-//       "float32")))
-//
-//       @T.prim_func
-//       def twice(X: T.Buffer((4, 2), "float32"), Y: T.Buffer((4, 2), "float32")):
-//           for i, j in T.grid(4, 2):
-//               with T.block("Y"):
-//                   vi, vj = T.axis.remap("SS", [i, j])
-//                   Y[vi, vj] = X[vi, vj] * T.float32(2.0)
-//
-//       @R.function
-//       def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 2), "float32")):
-//           with R.dataflow():
-//               lv0 = R.call_packed(product, x, w)
-//               lv1 = R.call_tir(twice, (lv0,), (4, 2), dtype="float32")
-//               R.output(lv1)
-//           return lv1
-//
-// script_program.h has the form of programs, script_graph.h that of graph functions. Shapes are
-// numbers, which may have names: `n, m = 16, 24` above the class. It is text to be read and
-// printed; no Python runs.
+//       product = R.extern("cblas_sgemm", (R.Tensor((4, 8)), R.Tensor((8, 2))))
 #pragma once
 
 #include <filesystem>

@@ -50,13 +50,15 @@ Result<Expr> read_script_constant(ScriptModule& module, const Token& start);
 
 struct ScriptSignature {
   Token start;  ///< the word `def`
+  std::string name;
   std::vector<Expr> params;
   std::optional<Type> result;
+  Lexer::Position body;  ///< of the ':'
 };
 /// Reads from '(' up to the ':'.
-Result<ScriptSignature> read_script_signature(ScriptModule& module, const Token& start);
+Result<ScriptSignature> read_script_signature(ScriptModule& module, const Token& start,
+                                              const std::string& name);
 /// Reads from the ':' on.
-Result<Function> read_script_body(ScriptModule& module, const ScriptSignature& signature,
-                                  int depth = 0);
+Result<Function> read_script_body(ScriptModule& module, const ScriptSignature& signature);
 
 }  // namespace collage::tensor_program

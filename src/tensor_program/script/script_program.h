@@ -25,18 +25,30 @@
 
 namespace collage::tensor_program {
 
+/// How an update's combination is written: as an assignment, or a term of the element itself.
+struct CombineSpelling {
+  Combine combine;
+  TermOp op;
+  std::string_view assignment;
+};
+inline constexpr CombineSpelling kCombineSpellings[] = {
+    {Combine::kSum, TermOp::kAdd, "+="},
+    {Combine::kProduct, TermOp::kMultiply, "*="},
+    {Combine::kMax, TermOp::kMax, ""},
+    {Combine::kMin, TermOp::kMin, ""}};
+
+/// The kinds of axes; the first name of a kind is printed.
+struct AxisKind {
+  std::string_view name;
+  char letter;
+};
+inline constexpr AxisKind kAxisKinds[] = {{"spatial", 'S'}, {"reduce", 'R'}, {"opaque", 'O'},
+                                          {"S", 'S'},       {"R", 'R'},      {"scan", 'O'}};
+
 /// Reads the function from its '(' on; its `def` is `start`. Graphs may call the program.
 Result<Program> read_program(TextReader& reader, const Token& start, const ScriptScope& scope);
 
-/// Returns the function's lines, each behind `margin`. kUnsupported: script cannot say it.
-Result<std::string> program_script(const std::string& name, const Program& program,
-                                   const std::string& margin);
-
-/// Returns the name if Python takes it for one.
-Result<std::string> script_name(const std::string& name);
-/// "(16, 8)", "(4,)"
-std::string shape_script(const Shape& shape);
-/// "0.5", "1.0", of a number that is finite.
-std::string real_script(double value, DType dtype);
+/// Returns the function's lines in a class. kUnsupported: script cannot say it.
+Result<std::string> program_script(const std::string& name, const Program& program);
 
 }  // namespace collage::tensor_program

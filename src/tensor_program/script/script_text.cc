@@ -1,7 +1,4 @@
 // Modules as script: script.h has the form.
-#include <fmt/format.h>
-
-#include <cmath>
 #include <unordered_map>
 
 #include "base/name_supply.h"
@@ -15,54 +12,29 @@
 namespace collage::tensor_program {
 namespace {
 
-std::string tensor_script(const TensorType& type) {
-  return fmt::format("R.Tensor({}, \"{}\")", shape_script(type.shape), dtype_name(type.dtype));
-}
-
-Result<std::string> types_script(const std::vector<Type>& types);
-
 Result<std::string> type_script(const Type& type) {
-  if (type.is_tensor()) return tensor_script(type.tensor());
-  if (type.is_tuple()) return "R.Tuple(" + TRY(types_script(type.fields())) + ")";
+  if (type.is_tensor()) return array_script("R.Tensor", type.tensor());
+  if (type.is_tuple()) return "R.Tuple(" + TRY(with_commas(type.fields(), type_script)) + ")";
   return unsupported("a value that is a function, in script");
 }
 
-Result<std::string> types_script(const std::vector<Type>& types) {
-  std::string text;
-  for (const Type& type : types) text += (text.empty() ? "" : ", ") + TRY(type_script(type));
-  return text;
+/// (…), or (…,) of one.
+Result<std::string> tuple_script(size_t size, Result<std::string> fields) {
+  return "(" + TRY(std::move(fields)) + (size == 1 ? ",)" : ")");
 }
 
-Result<std::string> attr_script(const AttrValue& value) {
-  const auto real = [](double number) -> Result<std::string> {
-    if (std::isfinite(number)) return real_script(number, DType::kFloat64);
-    return unsupported("a list of reals that are not finite, in script");
-  };
-  if (const auto* number = std::get_if<double>(&value)) {
-    if (std::isfinite(*number)) return real(*number);
-    return fmt::format("float(\"{}\")", *number);
-  }
-  const auto* reals = std::get_if<std::vector<double>>(&value);
-  if (reals == nullptr) return attr_to_string(value);
-  std::string text;
-  for (const double number : *reals) text += (text.empty() ? "" : ", ") + TRY(real(number));
-  return "[" + text + "]";
+/// "name": value
+std::string entry_script(const std::pair<std::string, AttrValue>& entry) {
+  return attr_to_string(AttrValue(entry.first)) + ": " + attr_script(entry.second);
 }
 
-/// The literal of a single number, if a number of Python is that value.
-std::string number_script(const Tensor& value) {
-  if (value.rank() != 0 || value.dtype() == DType::kFloat16 || value.dtype() == DType::kBFloat16)
-    return "";
+/// The literal of a single number, if Python has one.
+std::string scalar_script(const Tensor& value) {
+  if (value.rank() != 0) return "";
   if (value.dtype() == DType::kBool) return value.element_as_int64(0) != 0 ? "True" : "False";
-  if (value.dtype() == DType::kUInt64) return std::to_string(*value.data<uint64_t>());
-  if (!is_float(value.dtype())) return std::to_string(value.element_as_int64(0));
-  const double number = value.element_as_double(0);
-  if (!std::isfinite(number)) return "";
-  const std::string text = real_script(number, value.dtype());
-  const double read = std::strtod(text.c_str(), nullptr);  // as the parser does
-  return value.dtype() == DType::kFloat64 || static_cast<float>(read) == *value.data<float>()
-             ? text
-             : real_script(number, DType::kFloat64);
+  const std::string list = constant_values(value);  // [0.5], ["inf"]
+  return list.find('"') == std::string::npos && !list.empty() ? list.substr(1, list.size() - 2)
+                                                              : "";
 }
 
 class GraphScript {
@@ -73,19 +45,11 @@ class GraphScript {
   Result<std::string> print() {
     text_ = "@ir_module\nclass Module:\n";
     for (const auto& [name, function] : module_.abstract_functions) {
-      if (const Program* program = defined_program(*function)) {
-        text_ += TRY(program_script(name, *program, "    ").with_context(name)) + "\n";
-        continue;
-      }
-      const auto stated = stated_label(*function);
-      if (!stated) return unsupported("{} is neither a program nor an external function", name);
-      const Type& type = function->type();
-      std::string params = TRY(types_script(type.params()));
-      if (type.params().size() == 1) params += ",";
-      if (stated->states_result) params += "), " + TRY(type_script(type.result()));
-      text_ += fmt::format("    {} = R.extern({}, ({}{}\n\n", TRY(script_name(name)),
-                           attr_to_string(AttrValue(stated->label)), params,
-                           stated->states_result ? ")" : "))");
+      if (const Program* program = defined_program(*function))
+        text_ += TRY(program_script(name, *program).with_context(name));
+      else
+        TRY(external(name, *function));
+      text_ += "\n";
     }
     for (const auto& [name, function] : module_.functions) {
       names_ = {};
@@ -100,10 +64,16 @@ class GraphScript {
   }
 
  private:
-  template <typename... Args>
-  void line(int level, fmt::format_string<Args...> format, Args&&... args) {
-    text_ += std::string(4 * static_cast<size_t>(level), ' ') +
-             fmt::format(format, std::forward<Args>(args)...) + "\n";
+  Status external(const std::string& name, const AbstractFunction& function) {
+    const auto stated = stated_label(function);
+    if (!stated) return unsupported("{} is neither a program nor an external function", name);
+    const Type& type = function.type();
+    const std::vector<Type>& params = type.params();
+    const std::string taken = TRY(tuple_script(params.size(), with_commas(params, type_script)));
+    const std::string given = stated->states_result ? ", " + TRY(type_script(type.result())) : "";
+    add_line(text_, 1, "{} = R.extern({}, {}{})", TRY(script_name(name)),
+             attr_to_string(AttrValue(stated->label)), taken, given);
+    return {};
   }
 
   /// A name of Python's that nothing else has in the function.
@@ -114,20 +84,16 @@ class GraphScript {
   }
 
   Status function(const std::string& name, const FunctionNode& function, int level) {
-    std::string params;
-    for (const Expr& param : function.params) {
-      names_[param.get()] = fresh(as<VarNode>(param)->name);
-      params += fmt::format("{}{}: {}", params.empty() ? "" : ", ", names_[param.get()],
-                            TRY(type_script(param->type())));
-    }
-    line(level, "@R.function");
-    line(level, "def {}({}) -> {}:", name, params, TRY(type_script(function.result_type())));
-    ++level;
-    std::string attrs;
-    for (const auto& [attr, value] : function.attrs.entries())
-      attrs += fmt::format("{}{}: {}", attrs.empty() ? "" : ", ", attr_to_string(AttrValue(attr)),
-                           TRY(attr_script(value)));
-    if (!attrs.empty()) line(level, "R.func_attr({{{}}})", attrs);
+    const auto param = [&](const Expr& expr) -> Result<std::string> {
+      return (names_[expr.get()] = fresh(as<VarNode>(expr)->name)) + ": " +
+             TRY(type_script(expr->type()));
+    };
+    const std::string params = TRY(with_commas(function.params, param));
+    add_line(text_, level, "@R.function");
+    add_line(text_, level++, "def {}({}) -> {}:", name, params,
+             TRY(type_script(function.result_type())));
+    const std::string attrs = TRY(with_commas(function.attrs.entries(), entry_script));
+    if (!attrs.empty()) add_line(text_, level, "R.func_attr({{{}}})", attrs);
     std::vector<Expr> bound;
     for (const Expr& expr : post_order(function.body)) {
       if (const auto* literal = as<FunctionNode>(expr)) {
@@ -139,29 +105,28 @@ class GraphScript {
       }
     }
     if (!bound.empty()) {
-      line(level, "with R.dataflow():");
+      add_line(text_, level, "with R.dataflow():");
       size_t values = 0, weights = 0;
       for (const Expr& expr : bound) {
         const bool constant = expr->kind() == ExprKind::kConstant;
         const std::string value = TRY(definition(expr));
         const std::string local =
             fresh(constant ? fmt::format("w{}", weights++) : fmt::format("lv{}", values++));
-        const std::string type =
-            options_.show_types ? ": " + TRY(type_script(expr->type())) : std::string();
-        line(level + 1, "{}{} = {}", local, type, value);
+        const std::string type = options_.show_types ? ": " + TRY(type_script(expr->type())) : "";
+        add_line(text_, level + 1, "{}{} = {}", local, type, value);
         names_[expr.get()] = local;
       }
       Expr output = function.body;
       while (const auto* item = as<TupleGetItemNode>(output)) output = item->tuple;
-      line(level + 1, "R.output({})", TRY(atom(output)));
+      add_line(text_, level + 1, "R.output({})", TRY(atom(output)));
     }
-    line(level, "return {}", TRY(atom(function.body)));
+    add_line(text_, level, "return {}", TRY(atom(function.body)));
     return {};
   }
 
   static bool is_inline(const Expr& expr) {
     if (const auto* constant = as<ConstantNode>(expr))
-      return !number_script(constant->value).empty();
+      return !scalar_script(constant->value).empty();
     return expr->kind() == ExprKind::kVar || expr->kind() == ExprKind::kGlobalVar ||
            expr->kind() == ExprKind::kTupleGetItem;
   }
@@ -173,17 +138,12 @@ class GraphScript {
     if (const auto found = names_.find(expr.get()); found != names_.end()) return found->second;
     const auto* constant = as<ConstantNode>(expr);
     if (constant == nullptr) return unsupported("a value of another function");
-    return fmt::format("R.const({}, \"{}\")", number_script(constant->value),
+    return fmt::format("R.const({}, \"{}\")", scalar_script(constant->value),
                        dtype_name(constant->value.dtype()));
   }
 
   Result<std::string> atoms(const std::vector<Expr>& exprs) {
-    std::string text;
-    for (const Expr& expr : exprs) text += (text.empty() ? "" : ", ") + TRY(atom(expr));
-    return text;
-  }
-  Result<std::string> tuple(const std::vector<Expr>& fields) {
-    return "(" + TRY(atoms(fields)) + (fields.size() == 1 ? ",)" : ")");
+    return with_commas(exprs, [&](const Expr& expr) { return atom(expr); });
   }
 
   Result<std::string> definition(const Expr& expr) {
@@ -194,37 +154,43 @@ class GraphScript {
       return fmt::format("R.const(shape={}, dtype=\"{}\")", shape_script(value.shape()),
                          dtype_name(value.dtype()));
     }
-    if (const auto* fields = as<TupleNode>(expr)) return tuple(fields->fields);
+    if (const auto* tuple = as<TupleNode>(expr))
+      return tuple_script(tuple->fields.size(), atoms(tuple->fields));
     const auto* call = as<CallNode>(expr);
     COLLAGE_CHECK(call != nullptr, "expression of an unknown kind");
-    if (call->op != nullptr) return operator_call(*call);
+    const std::string args = TRY(atoms(call->args));
+    const std::string separator = args.empty() ? "" : ", ";
+    if (call->op != nullptr) {
+      const std::string attrs = TRY(call_attrs(*call));
+      return fmt::format("R.{}({}{}{})", call->op->name, args, attrs.empty() ? "" : separator,
+                         attrs);
+    }
+    const std::string callee = TRY(atom(call->callee));
     const auto* global = as<GlobalVarNode>(call->callee);
     const auto found = global != nullptr ? module_.abstract_functions.find(global->name)
                                          : module_.abstract_functions.end();
-    if (found == module_.abstract_functions.end())
-      return fmt::format("{}({})", TRY(atom(call->callee)), TRY(atoms(call->args)));
+    if (found == module_.abstract_functions.end()) return fmt::format("{}({})", callee, args);
     const auto stated = stated_label(*found->second);
     if (stated && !stated->states_result)
-      return fmt::format("R.call_packed({}{}{})", global->name, call->args.empty() ? "" : ", ",
-                         TRY(atoms(call->args)));
+      return fmt::format("R.call_packed({}{}{})", callee, separator, args);
     const std::string result =
         expr->type().is_tensor()
             ? fmt::format("{}, dtype=\"{}\"", shape_script(expr->tensor_type().shape),
                           dtype_name(expr->tensor_type().dtype))
             : TRY(type_script(expr->type()));
-    return fmt::format("R.{}({}, {}, {})", stated ? "call_dps_packed" : "call_tir", global->name,
-                       TRY(tuple(call->args)), result);
+    return fmt::format("R.{}({}, {}, {})", stated ? "call_dps_packed" : "call_tir", callee,
+                       TRY(tuple_script(call->args.size(), args)), result);
   }
 
-  Result<std::string> operator_call(const CallNode& call) {
-    std::string args = TRY(atoms(call.args));
+  static Result<std::string> call_attrs(const CallNode& call) {
+    std::string text;
     for (const AttrSpec& spec : call.op->attrs) {
       const AttrValue* value = call.attrs.find(spec.name);
       if (value == nullptr || (!spec.required && *value == spec.default_value)) continue;
-      args += fmt::format("{}{}={}", args.empty() ? "" : ", ", TRY(script_name(spec.name)),
-                          TRY(attr_script(*value)));
+      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", TRY(script_name(spec.name)),
+                          attr_script(*value));
     }
-    return fmt::format("R.{}({})", call.op->name, args);
+    return text;
   }
 
   const Module& module_;
