@@ -91,7 +91,10 @@ Tensor view(nb::handle object, const TensorInfo& info, AnyArray& array, const ch
 
 void raise(const Status& status) {
   const nb::object type = nb::module_::import_("collage._error").attr("Error");
-  const nb::object error = type(status.exit_code(), status.to_string());
+  const std::string text = status.to_string();  // may quote bytes of a file that are no UTF-8
+  const nb::object message =
+      nb::steal(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+  const nb::object error = type(status.exit_code(), message);
   PyErr_SetObject(type.ptr(), error.ptr());
   throw nb::python_error();
 }

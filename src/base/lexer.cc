@@ -15,6 +15,8 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_part(char c) { return is_start(c) || is_digit(c); }
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+// Whether it is a byte of a UTF-8 character, but not the first.
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 }  // namespace
 
@@ -40,8 +42,8 @@ void Lexer::advance() {
   if (text_[position_.offset] == '\n') {
     ++position_.place.line;
     position_.place.column = 1;
-  } else if ((static_cast<unsigned char>(text_[position_.offset]) & 0xC0) != 0x80) {
-    ++position_.place.column;  // UTF-8
+  } else if (!continues(text_[position_.offset])) {
+    ++position_.place.column;
   }
   ++position_.offset;
 }
@@ -208,6 +210,8 @@ Token Lexer::next() {
     if (dialect_.python)
       for (const std::string_view pair : kPythonPairs)
         if (rest().starts_with(pair)) token.text = pair;
+    while (static_cast<unsigned char>(c) >= 0x80 && continues(peek(token.text.size())))
+      token.text += peek(token.text.size());
     for (size_t i = 0; i < token.text.size(); ++i) advance();
   }
   return token;

@@ -121,6 +121,8 @@ Result<bool> all_is_known(const ModelCosts& costs, const Candidates& candidates,
 Result<std::optional<Searched>> search_by_cost(const Candidates& candidates,
                                                CompileContext& context) {
   const VariantDemands demands = demands_of(context.options);
+  // Without memory for its inputs no kernel could be tried: the model has some.
+  if (!context.costs.is_frozen()) TRY(context.reference.timing_inputs());
   ModelCosts costs = TRY(find_costs(candidates, demands, context.costs, context.progress));
   if (context.options.cost_model != nullptr) {
     auto is_costed = [](const CostedCandidate& candidate) { return candidate.costs != nullptr; };
@@ -133,11 +135,7 @@ Result<std::optional<Searched>> search_by_cost(const Candidates& candidates,
   if (context.light && !TRY(all_is_known(costs, candidates, context)))
     return std::optional<Searched>();
   TRY(costs.missing);
-  Result<Searched> found = searched_by(std::move(costs), demands, candidates, context);
-  // Where memory for its inputs cannot be had, no kernel could be tried: the model has some.
-  if (!found && found.status().code() == ErrorCode::kUnsupported)
-    TRY(context.reference.timing_inputs());
-  return std::optional(TRY(std::move(found)));
+  return std::optional(TRY(searched_by(std::move(costs), demands, candidates, context)));
 }
 
 int most_remeasurements(const CompileContext& context) {

@@ -17,6 +17,7 @@ namespace collage {
 // What happened after compiling.
 struct RunFacts {
   std::vector<double> samples;  // seconds of single inferences, empty when nothing was run
+  bool is_first_run = false;    // … of one, which was not warmed up
   int threads = 0;
   double compile_seconds = 0;  // everything before the first inference, import included
   struct Verification {

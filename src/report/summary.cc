@@ -79,9 +79,10 @@ std::string shares_and_prediction(const Model& model, const CompileReport& repor
   if (report.overlap_seconds > 0)
     text += ", " + milliseconds(report.overlap_seconds) + " of them side by side";
   if (report.in_situ_ratio > 0) text += ", in situ " + milliseconds(report.in_situ_seconds);
-  double latency = 0;
-  if (!facts.samples.empty()) {
-    latency = median(facts.samples);
+  if (facts.is_first_run) {
+    text += ", first run " + milliseconds(facts.samples.at(0));
+  } else if (!facts.samples.empty()) {
+    const double latency = median(facts.samples);
     text += fmt::format(", measured {} ± {:.{}f}", milliseconds(latency),
                         1e3 * (percentile(facts.samples, 0.9) - percentile(facts.samples, 0.1)) / 2,
                         decimals(1e3 * latency));

@@ -257,9 +257,9 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
 }
 
 Status RoundingErrors::draw(const Source& source, Moves& moves) {
-  const double size = amplitude(source);
+  const double size = amplitude(source), more = source.tile == 0 ? source.sums : 1;
   const std::vector<Tensor> noisy =
-      TRY(evaluate_with_noise(source, size, static_cast<uint64_t>(moves.draws) + 1));
+      TRY(evaluate_with_noise(source, size * more, static_cast<uint64_t>(moves.draws) + 1));
   const auto before = static_cast<double>(moves.draws);
   const double old_part = std::sqrt(before / (before + 1)), new_part = std::sqrt(1 / (before + 1));
   for (size_t o = 0; o < noisy.size(); ++o) {

@@ -73,8 +73,8 @@ class RoundingErrors {
   enum class Kind { kArithmetic, kFactors, kFixedPoint, kTensors, kQuantisation, kDecisions };
   struct Source {
     Kind kind;
-    int tile = 0;     // of convolutions, which err
-    double sums = 1;  // so many times what plain sums do
+    int tile = 0;     // of convolutions, which err; 0: all operators do
+    double sums = 1;  // so many times what others' kernels do
     auto operator<=>(const Source&) const = default;
   };
   struct Part {

@@ -73,8 +73,8 @@ void find_patches(const Tiled& t, const Number& number, int64_t first,
 }  // namespace
 
 int tile_side(const Rounding& rounding) {
-  if (rounding.sums <= 1) return 0;
-  return rounding.sums <= rounding::kWinograd2.sums ? 2 : 4;
+  if (rounding.sums == rounding::kWinograd2.sums) return 2;
+  return rounding.sums == rounding::kWinograd4.sums ? 4 : 0;
 }
 
 bool can_be_tiled(const CallNode& call) {

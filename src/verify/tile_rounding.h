@@ -11,7 +11,7 @@
 
 namespace collage {
 
-// Returns the side of the tiles of such a rounding: 2 or 4; 0 for plain sums.
+// Returns the side of the tiles of such a rounding: 2 or 4; 0 for others.
 int tile_side(const Rounding& rounding);
 
 // Returns whether Winograd can compute it: a convolution of 3x3 taps, in one slice or several, with

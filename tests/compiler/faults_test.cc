@@ -143,6 +143,23 @@ TEST_F(Faults, FourteenWaysThreeShapes) {
     for (const Shape& shape : kShapes) expect_verdict(way, shape);
 }
 
+class Phases : public Progress {
+ public:
+  void begin(std::string_view phase, size_t, size_t, double) override { begun.emplace_back(phase); }
+  void update(std::string_view, size_t, size_t, size_t, size_t) override {}
+  void finish(std::string_view) override {}
+
+  std::vector<std::string> begun;
+};
+
+TEST_F(Faults, WithoutMemoryForItsInputsNoKernelOfAModelIsTried) {
+  const Model model = tanh_model({int64_t{1} << 20, int64_t{1} << 19});
+  Phases phases;
+  const Result<Program> program = compile_model(model, options("faulty -fault=none"), &phases);
+  EXPECT_EQ(program.status().code(), ErrorCode::kUnavailable) << program.status().to_string();
+  EXPECT_THAT(phases.begun, ::testing::IsEmpty());
+}
+
 TEST_F(Faults, OfMemoryThreeShapes) {
   if (!kLimitsWorkerMemory) GTEST_SKIP() << kNoLimit;
   for (const Way& way : kWaysOfMemory)

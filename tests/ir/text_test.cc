@@ -250,6 +250,8 @@ TEST_F(Text, ErrorsSayWhereAndWhat) {
             "line 1, column 9: negative dimension in shape (1, -1)");
   EXPECT_EQ(error_of("fn (%x: Tensor[(1 3), float32]) { %x }"),
             "line 1, column 19: expected ')', found '3'");
+  EXPECT_EQ(error_of("fn (%x: Tensor[(1 é), float32]) { %x }"),
+            "line 1, column 19: expected ')', found 'é'");
   EXPECT_EQ(error_of("fn (%x: float32) { %0 = %x; %0"),
             "line 1, column 18: this '{' is not closed");
   EXPECT_EQ(error_of("fn (%x: float32) { %0 = %x; %0 = %x; %0 }"),

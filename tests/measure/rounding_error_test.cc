@@ -275,6 +275,14 @@ TEST(RoundingErrors, GrowWithWhatAVariantRounds) {
   EXPECT_GT(allowed(relu, rounding::kBFloat16), 1e-3);
 }
 
+// Of all operators, where it is not an algorithm's in tiles.
+TEST(RoundingErrors, AreAsManyTimesAsLargeAsStated) {
+  const Expr x = parameter({32, 256});
+  const Function power = make_function({x}, rounded_call("exp", {x}));
+  EXPECT_NEAR(allowed(power, {.sums = 10}) / allowed(power), 10, 1);
+  EXPECT_NEAR(allowed(power, rounding::kWinograd4) / allowed(power), 1, 0.1);
+}
+
 TEST(RoundingErrors, AreNotThoseOfJumps) {
   // One step in a hundred elements would be more than all roundings.
   const Expr x = parameter({100, 100});

@@ -330,6 +330,12 @@ def check_misuse(folder):
     refused(collage.Error, lambda: collage.parse("def @main() { nn.rellu(1f) }"), "line 1, column 15: unknown operator 'nn.rellu'", unsupported)
     refused(collage.Error, lambda: collage.parse(TEXT), "line 3, column 21: constant 0 is given by its type only, Tensor[(32, 16), float32], "
             "and nothing supplies it", bad)
+    text = "def @main(%x: Tensor[(1 é), float32]) { %x }"
+    refused(collage.Error, lambda: collage.parse(text), "line 1, column 25: expected ')', found 'é'", bad)
+    path = os.path.join(folder, "latin.relay")
+    with open(path, "w", encoding="latin-1") as file:
+        file.write(text)
+    refused(collage.Error, lambda: collage.load(path), f"{path}: line 1, column 25: expected ')', found '\ufffd'", bad)
     refused(collage.Error, lambda: given().function("none"), "the module has no graph function @none", usage)
     refused(collage.Error, lambda: given().save(os.path.join(folder, "m.txt")), f"{folder}/m.txt: a module's name ends in .relay", usage)
     assert collage.constant(True).dtype == "bool" and collage.constant(3).dtype == "int64" and collage.constant(3, "int32").dtype == "int32"

@@ -28,6 +28,24 @@ TEST(Summary, CountsWhatEndedItsWorker) {
   EXPECT_EQ(summary(model, report, {}).find("refused"), std::string::npos);
 }
 
+TEST(Summary, SaysThatThereWasButAFirstRun) {
+  register_all();
+  const Model model = model_of(
+      parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { %x }").value());
+  CompileReport report;
+  report.light = true;
+  RunFacts facts;
+  facts.samples = {1.5};
+  facts.is_first_run = true;
+  std::string text = summary(model, report, facts);
+  EXPECT_NE(text.find(", first run 1500.0 ms"), std::string::npos) << text;
+  facts.samples = {0.5};
+  facts.is_first_run = false;
+  text = summary(model, report, facts);
+  EXPECT_EQ(text.find("first run"), std::string::npos) << text;
+  EXPECT_NE(text.find(", measured 500.0 ms ± 0.0"), std::string::npos) << text;
+}
+
 TEST(Summary, SaysHowManyCandidatesLimitsTruncated) {
   const Model model = model_of(
       parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { %x }").value());

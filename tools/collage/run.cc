@@ -32,9 +32,11 @@ Status run(const SharedOptions& options) {
   BlockOptions block;
   block.warm_ups = 0;
   block.least_runs = 1;
+  block.seconds_per_block = 1;
   TRY(run_block(*program.impl().executor, inputs, outputs, block, facts.samples));
   // The first one warms up, where there are others.
-  if (facts.samples.size() > 1) facts.samples.erase(facts.samples.begin());
+  facts.is_first_run = facts.samples.size() == 1;
+  if (!facts.is_first_run) facts.samples.erase(facts.samples.begin());
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), outputs));
   if (!options.json.empty())

@@ -11,6 +11,7 @@
 #include "ir/visitor.h"
 #include "tensor_program/call.h"
 #include "tensor_program/emit/collapse.h"
+#include "tensor_program/term_walk.h"
 
 namespace collage::opencl {
 namespace {
@@ -179,6 +180,20 @@ Result<std::vector<Tile>> tiles_of(const Function& flat, bool on_cpu) {
   if (!has_long_rows(*program.emitter))
     std::erase_if(tiles, [](const Tile& tile) { return tile.group_a_row; });
   return tiles;
+}
+
+Result<bool> holds_exponentials(const Function& flat) {
+  const Emitted program = TRY(emitted(flat, {}));
+  bool holds = false;
+  for (const tp::Stage& stage : program.emitter->program().stages)
+    tp::for_each_term(stage, [&](const tp::Term& root) {
+      tp::for_each_inside(root, [&](const tp::Term& term) {
+        holds = holds || term->op == tp::TermOp::kExp || term->op == tp::TermOp::kExpm1 ||
+                term->op == tp::TermOp::kLog || term->op == tp::TermOp::kLog1p ||
+                term->op == tp::TermOp::kPower;
+      });
+    });
+  return holds;
 }
 
 Result<native::BuiltKernel> build_kernel(const Function& flat, const Tile& tile) {

@@ -68,6 +68,10 @@ std::vector<KernelRow> rows() {
     rows.push_back({.name = tile.to_string(), .computes = "everything else"});
   // A NaN of one row has been seen in others of its tile.
   rows.push_back({.name = "attention", .computes = "attention, by any tile", .spreads_nan = true});
+  rows.push_back({.name = "exponentials",
+                  .computes = "exponentials and logarithms, by any tile",
+                  .isa = "processors",
+                  .rounding = kReordered});
   for (const char* name : {kLibrary, kRepacked})
     rows.push_back({.name = name, .computes = "matrix products, by CLBlast"});
   return rows;
@@ -118,9 +122,12 @@ class OpenClBackend : public Backend {
     const bool attends = std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
       return as_op(node, "nn.attention") != nullptr;
     });
+    // Drivers of graphics processors keep what is promised: opencl is in use by default there.
+    const bool reorders = is_processor(target.device) && TRY(holds_exponentials(flat));
     std::vector<Variant> variants;
     for (const auto& [name, schedule] : names) {
       Variant variant = Variant::plain(name, function);
+      if (reorders) variant.rounding = kReordered;
       variant.schedule = schedule;
       variant.spreads_nan = attends;
       variant.weights.clear();  // a form of its own, in the device's memory

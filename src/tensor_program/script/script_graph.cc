@@ -221,32 +221,26 @@ class ScriptGraph {
 
   /// R.call_tir(f, (x, w), (16, 24), dtype="float32"); the shape may stand first. Behind the '('.
   Result<Expr> stated_call(const Token& start) {
-    std::optional<Type> result;
+    std::optional<Shape> shape;
     if (reader_.is("(") || reader_.is("[")) {
-      result = TRY(result_type());
+      shape = TRY(read_shape(reader_, module_.scope));
       TRY(reader_.expect(","));
     }
     DefinitionCall call{start, TRY(call_target())};
     TRY(reader_.expect(","));
     const std::string_view close = TRY(enter_list(reader_, "the arguments in '(' or '['"));
     call.args = TRY(reader_.list(close, [&] { return expression(); }));
-    if (!result) {
-      TRY(reader_.expect(","));
-      result = TRY(result_type());
+    if (!shape || !reader_.is(")")) TRY(reader_.expect(","));
+    std::optional<Type> result;
+    if (!shape && reader_.is(Token::Kind::kName)) {
+      result = TRY(read_script_type(module_));
+      TRY(reader_.expect(")"));
+    } else {
+      TensorType type = TRY(read_array_type_to(")", reader_, module_.scope));
+      if (shape) type.shape = *shape;
+      result = type;
     }
-    if (TRY(reader_.accept(","))) {
-      if (!TRY(accept_keyword(reader_, "dtype"))) return reader_.expected("dtype=…");
-      const DType dtype = TRY(read_dtype(reader_));
-      if (result->is_tensor()) result = TensorType{result->tensor().shape, dtype};
-    }
-    TRY(reader_.expect(")"));
     return checked(start, TRY(called(call, result)), result);
-  }
-
-  /// A shape, or types.
-  Result<Type> result_type() {
-    if (reader_.is(Token::Kind::kName)) return read_script_type(module_);
-    return Type(TensorType{TRY(read_shape(reader_, module_.scope)), DType::kFloat32});
   }
 
   std::string label_of(const Token& target) const {

@@ -223,27 +223,22 @@ class ProgramReader {
     for (size_t i = 0; i < names.size(); ++i) {
       TRY(reader_.expect(","));
       if (is_remap && i == 0) TRY(reader_.expect("["));
-      TRY(axis(names[i], kinds[i], extent));
+      const Token place = reader_.token();
+      ScriptLoop* loop = find_loop(place.text);
+      if (loop == nullptr) return reader_.expected("one of the loops around");
+      if (loop->kind != 0) return at(place, bad_model("loop {} has two axes", loop->name));
+      if (!is_remap && extent != loop->extent)
+        return at(place, bad_model("axis {} of extent {} is no loop of {}", names[i], extent,
+                                   loop->extent));
+      loop->kind = kinds[i];
+      scope_.variables[names[i]] = var(loop->name);
+      TRY(reader_.step());
+      if (!reader_.is(",") && !reader_.is("]") && !reader_.is(")"))
+        return at(reader_.token(), unsupported("an axis that is no loop: splitting and joining "
+                                               "loops is the schedule's"));
     }
     if (is_remap) TRY(reader_.expect("]"));
     return reader_.expect(")");
-  }
-
-  /// The loop that an axis is. `extent`: of the axis, or 0.
-  Status axis(const std::string& name, char kind, int64_t extent) {
-    const Token place = reader_.token();
-    ScriptLoop* loop = find_loop(place.text);
-    if (loop == nullptr) return reader_.expected("one of the loops around");
-    if (loop->kind != 0) return at(place, bad_model("loop {} has two axes", loop->name));
-    if (extent != 0 && extent != loop->extent)
-      return at(place,
-                bad_model("axis {} of extent {} is no loop of {}", name, extent, loop->extent));
-    loop->kind = kind;
-    scope_.variables[name] = var(loop->name);
-    TRY(reader_.step());
-    if (reader_.is(",") || reader_.is("]") || reader_.is(")")) return {};
-    return at(reader_.token(), unsupported("an axis that is no loop: splitting and joining loops "
-                                           "is the schedule's"));
   }
 
   ScriptLoop* find_loop(std::string_view name) {
