@@ -324,6 +324,8 @@ TEST_F(Script, RefusalsOfModules) {
               HasSubstr("line 5, column 18: R.output outside of R.dataflow()"));
   EXPECT_THAT(main("        return R.call_tir(f, (x,), (2, 3))\n"),
               HasSubstr("there is no f in the module"));
+  EXPECT_THAT(main("        return R.call_dps_packed((2, 3), \"f\", (x,), (2, 3))\n"),
+              HasSubstr("line 5, column 16: two shapes of one result"));
   EXPECT_THAT(main("        R.call_packed(\"f\", x, x)\n        return x\n"),
               HasSubstr("nothing takes the result of f, and it updates no argument"));
   EXPECT_THAT(main("        return R.const([[1, 2], [3]])\n"),

@@ -237,6 +237,7 @@ class ScriptGraph {
       TRY(reader_.expect(")"));
     } else {
       TensorType type = TRY(read_array_type_to(")", reader_, module_.scope));
+      if (shape && !type.shape.empty()) return at(start, bad_model("two shapes of one result"));
       if (shape) type.shape = *shape;
       result = type;
     }
