@@ -381,6 +381,9 @@ TEST_F(Script, RefusalsOfPrograms) {
       body("        T.func_attr({\"schedule\": \"C.hurry(i);\"})\n        for i in range(4):\n"
            "            C[i] = A[i, 0]\n"),
       HasSubstr("\"schedule\": no schedule primitive hurry"));
+  EXPECT_THAT(body("        T.func_attr({\"schedule\": 3})\n        for i in range(4):\n"
+                   "            C[i] = A[i, 0]\n"),
+              HasSubstr("\"schedule\" is text"));
   EXPECT_THAT(program_refusal("    def f(C: T.Buffer((4,)), A: T.Buffer((4,))):\n"
                               "        for i in range(4):\n            C[i] = A[i]\n"),
               HasSubstr("line 4, column 30: A is not written and stands behind a result"));

@@ -391,8 +391,10 @@ class ProgramReader {
     if (legal.ok()) legal = check_callable(program_, &where);
     const auto wrong = arrays_.find(where);
     if (!legal.ok()) return at(wrong != arrays_.end() ? wrong->second.place : start, legal);
-    const auto* schedule = std::get_if<std::string>(attrs_.find("schedule"));
-    if (schedule == nullptr) return std::move(program_);
+    const AttrValue* stated = attrs_.find("schedule");
+    if (stated == nullptr) return std::move(program_);
+    const auto* schedule = std::get_if<std::string>(stated);
+    if (schedule == nullptr) return at(attrs_place_, bad_model("\"schedule\" is text"));
     Result<Program> scheduled = parse_declarations(
         declarations_text(program_) + "schedule {" + *schedule + "}", {}, check_callable);
     if (scheduled) return scheduled;
