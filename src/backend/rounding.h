@@ -16,8 +16,10 @@ enum class RoundingLimit {
 };
 
 struct Rounding {
-  // The factor by which the function's own operators err more than plain sums do, as Winograd's
-  // algorithm does.
+  // The factor by which the function's own operators err more than plain sums do. Those of
+  // kWinograd2 and kWinograd4 stand for these algorithms: convolutions that they can compute err by
+  // what their tiles hold (verify/tile_rounding.h), other operators as plain sums. With any other
+  // factor all operators err so much more.
   double sums = 1;
   // Rounding of the factors that convolutions, products and attention multiply.
   double factors = 0;

@@ -1,7 +1,7 @@
-// Tokens of the texts that people write: Relay (ir/text_reader.h), tensor programs
-// (tensor_program/program_tokens.h), script (tensor_program/script/script_lines.h) and patterns
-// (pattern/pattern_reader.h). Comments (`//`, `/* */`, and `#` where no `[` follows) are skipped.
-// Strings stand in quotes of either kind.
+// Tokens of the texts that people write: Relay (ir/text_reader.h), patterns (ir/pattern_reader.h),
+// tensor programs (tensor_program/program_tokens.h) and script (ir/script_reader.h). Comments
+// (`//`, `/* */`, and `#` where no `[` follows) are skipped. Strings stand in quotes of either
+// kind.
 #pragma once
 
 #include <cstdint>
