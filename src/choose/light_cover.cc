@@ -10,6 +10,7 @@
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "partition/lightweight.h"
+#include "partition/stated_kernels.h"
 #include "search/search.h"
 
 namespace collage {
@@ -56,7 +57,6 @@ LightSearch::LightSearch(LightContext context, PartitionSpecPtr leader)
       candidates_(context.candidates.found),
       constraints_(context.candidates.constraints),
       costs_(context.costs),
-      stated_(graph_),
       demands_(std::move(context.demands)),
       compile_(context.compile),
       compile_kernel_(std::move(context.compile_kernel)),
@@ -244,7 +244,7 @@ int LightSearch::rank_of(const PartitionSpec& spec) const {
 
 const std::string& LightSearch::required_variant(const CandidatePartition& candidate) const {
   const auto found = required_.find(key_of(candidate));
-  return found != required_.end() ? found->second : stated_.variant(candidate);
+  return found != required_.end() ? found->second : graph_.stated_kernels().variant(candidate);
 }
 
 const Variant* LightSearch::wanted_variant(const CandidatePartition& candidate) const {

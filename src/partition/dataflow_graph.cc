@@ -4,6 +4,8 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "partition/stated_kernels.h"
+#include "partition/stated_places.h"
 
 namespace collage {
 
@@ -96,6 +98,9 @@ DataflowGraph::DataflowGraph(Function function) : function_(std::move(function))
       first = false;
     }
   }
+
+  stated_kernels_ = std::make_shared<const StatedKernels>(*this);
+  stated_places_ = std::make_shared<const StatedPlaces>(*this);
 }
 
 NodeRole node_role(const Expr& expr) {

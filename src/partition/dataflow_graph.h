@@ -3,6 +3,7 @@
 // references have no number): if i < j, node j cannot influence node i.
 #pragma once
 
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,9 @@
 namespace collage {
 
 using PostDfsIndex = size_t;
+
+class StatedKernels;
+class StatedPlaces;
 
 class DataflowGraph {
  public:
@@ -42,6 +46,9 @@ class DataflowGraph {
   // Returns the nearest node that every path from a variable to `index` goes through; kNone if
   // there is none (a variable itself, paths from different ones, or constants alone).
   PostDfsIndex dominator(PostDfsIndex index) const { return dominator_[index]; }
+  // What the function states of its nodes (stated_kernels.h, stated_places.h).
+  const StatedKernels& stated_kernels() const { return *stated_kernels_; }
+  const StatedPlaces& stated_places() const { return *stated_places_; }
 
  private:
   Function function_;
@@ -49,6 +56,8 @@ class DataflowGraph {
   std::unordered_map<const ExprNode*, PostDfsIndex> index_;
   std::vector<IndexSet> downstream_, upstream_;
   std::vector<PostDfsIndex> post_dominator_, dominator_;
+  std::shared_ptr<const StatedKernels> stated_kernels_;
+  std::shared_ptr<const StatedPlaces> stated_places_;
 };
 
 // The role of a node for kernels. Constants (and called functions) are copied into the kernels that

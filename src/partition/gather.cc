@@ -32,12 +32,12 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options) {
   // Rules must leave alone calls of Primitive functions, and placements.
-  const StatedKernels kernels(graph);
+  const StatedKernels& kernels = graph.stated_kernels();
   const IndexSet& primitives = kernels.primitives();
   IndexSet placements;
   for (const DataflowGraph::Node& node : graph.nodes())
     if (device_placement(node.expr)) placements.insert(node.index);
-  const StatedPlaces places(graph);
+  const StatedPlaces& places = graph.stated_places();
   const auto possible = [&](const CandidatePartition& candidate) {
     const IndexSet& inside = candidate.sub_graph.inside();
     const std::string& target = kernels.target(inside.first());
@@ -97,7 +97,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
 }
 
 Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs) {
-  const StatedPlaces places(graph);
+  const StatedPlaces& places = graph.stated_places();
   for (const DataflowGraph::Node& node : graph.nodes()) {
     const auto& place = places.of(node.index);
     if (place && place->is_open()) continue;
@@ -119,7 +119,7 @@ Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr
 }
 
 Status check_no_scopes(const DataflowGraph& graph) {
-  const StatedPlaces places(graph);
+  const StatedPlaces& places = graph.stated_places();
   for (const DataflowGraph::Node& node : graph.nodes()) {
     const auto& place = places.of(node.index);
     if (place && !place->memory_scope.value_or("").empty())
