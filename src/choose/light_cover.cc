@@ -11,6 +11,7 @@
 #include "ir/visitor.h"
 #include "partition/lightweight.h"
 #include "partition/stated_kernels.h"
+#include "partition/stated_targets.h"
 #include "search/search.h"
 
 namespace collage {
@@ -55,7 +56,6 @@ void forget_seconds(NamedCover& cover) {
 LightSearch::LightSearch(LightContext context, PartitionSpecPtr leader)
     : graph_(*context.candidates.graph),
       candidates_(context.candidates.found),
-      constraints_(context.candidates.constraints),
       costs_(context.costs),
       demands_(std::move(context.demands)),
       compile_(context.compile),
@@ -220,7 +220,7 @@ void LightSearch::add_halves(const CandidatePartition& region) {
 // Of a kernel that no rule found, as far as others depend on it.
 bool LightSearch::is_valid(const CandidatePartition& kernel) const {
   return kernel.sub_graph.is_valid(graph_, {.max_exits = 0, .allow_taps = true}) &&
-         is_allowed(graph_, kernel, constraints_);
+         graph_.stated_targets().allow(kernel.spec->target, kernel.sub_graph.inside());
 }
 
 Result<Outlook> LightSearch::outlook() const {

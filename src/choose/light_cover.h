@@ -111,7 +111,6 @@ class LightSearch : private CostEstimator {
 
   const DataflowGraph& graph_;
   const std::vector<CandidatePartition>& candidates_;
-  const TargetConstraints& constraints_;
   MeasuredCosts& costs_;
   const VariantDemands demands_;
   const CompileOptions& compile_;

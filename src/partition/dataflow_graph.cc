@@ -6,6 +6,7 @@
 #include "ir/visitor.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
+#include "partition/stated_targets.h"
 
 namespace collage {
 
@@ -101,6 +102,7 @@ DataflowGraph::DataflowGraph(Function function) : function_(std::move(function))
 
   stated_kernels_ = std::make_shared<const StatedKernels>(*this);
   stated_places_ = std::make_shared<const StatedPlaces>(*this);
+  stated_targets_ = std::make_shared<const StatedTargets>(*this);
 }
 
 NodeRole node_role(const Expr& expr) {

@@ -16,6 +16,7 @@ using PostDfsIndex = size_t;
 
 class StatedKernels;
 class StatedPlaces;
+class StatedTargets;
 
 class DataflowGraph {
  public:
@@ -46,9 +47,10 @@ class DataflowGraph {
   // Returns the nearest node that every path from a variable to `index` goes through; kNone if
   // there is none (a variable itself, paths from different ones, or constants alone).
   PostDfsIndex dominator(PostDfsIndex index) const { return dominator_[index]; }
-  // What the function states of its nodes (stated_kernels.h, stated_places.h).
+  // What the function states of its nodes (stated_kernels.h, stated_places.h, stated_targets.h).
   const StatedKernels& stated_kernels() const { return *stated_kernels_; }
   const StatedPlaces& stated_places() const { return *stated_places_; }
+  const StatedTargets& stated_targets() const { return *stated_targets_; }
 
  private:
   Function function_;
@@ -58,6 +60,7 @@ class DataflowGraph {
   std::vector<PostDfsIndex> post_dominator_, dominator_;
   std::shared_ptr<const StatedKernels> stated_kernels_;
   std::shared_ptr<const StatedPlaces> stated_places_;
+  std::shared_ptr<const StatedTargets> stated_targets_;
 };
 
 // The role of a node for kernels. Constants (and called functions) are copied into the kernels that

@@ -9,6 +9,7 @@
 #include "ops/placement.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
+#include "partition/stated_targets.h"
 #include "passes/devices/device_domains.h"
 
 namespace collage {
@@ -46,12 +47,12 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
            !inside.intersects(placements);  // a placement, no work
   };
   const auto allowed = [&](const CandidatePartition& candidate) {
-    bool fits = true;
+    bool fits = graph.stated_targets().allow(candidate.spec->target, candidate.sub_graph.inside());
     if (!placements.empty())
       candidate.sub_graph.inside().for_each([&](PostDfsIndex i) {
         fits = fits && places.of(i) && is_at(candidate.spec->target, *places.of(i));
       });
-    return fits && (!options.allowed || options.allowed(candidate));
+    return fits;
   };
 
   std::vector<CandidatePartition> result, last_resort;
@@ -97,6 +98,7 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
 }
 
 Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs) {
+  TRY(graph.stated_targets().status());
   const StatedPlaces& places = graph.stated_places();
   for (const DataflowGraph::Node& node : graph.nodes()) {
     const auto& place = places.of(node.index);

@@ -65,7 +65,8 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
   TargetConstraints constraints =
       TRY(TargetConstraints::parse(options.exclude, options.pin, {}, config.specs));
   TRY(constraints.check_pins(config.specs));
-  MockPartition partition = TRY(partition_with_mock_costs(module, config, constraints));
+  MockPartition partition =
+      TRY(partition_with_mock_costs(constraints.annotated(std::move(module)), config));
   TRY(print_module(partition.module, print));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
@@ -74,7 +75,8 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
 Status partition_lightly(const SharedOptions& options, const std::vector<PartitionSpecPtr>& specs,
                          const TargetConstraints& constraints) {
   Model model = TRY(load(options));
-  ListedPartition partition = TRY(partition_without_costs(model.impl().module, specs, constraints));
+  ListedPartition partition =
+      TRY(partition_without_costs(constraints.annotated(model.impl().module), specs));
   TRY(print_module(partition.module));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};

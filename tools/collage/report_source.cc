@@ -44,7 +44,7 @@ Result<CompileReport> mock_report(const Model& model, const SharedOptions& optio
       TRY(TargetConstraints::parse(options.exclude, options.pin, {}, config.specs));
   TRY(constraints.check_pins(config.specs));
   MockPartition partition =
-      TRY(partition_with_mock_costs(model.impl().module, config, constraints, true));
+      TRY(partition_with_mock_costs(constraints.annotated(model.impl().module), config, true));
   if (partition.search.covers.empty())
     return unsupported("{}: nothing to partition", options.model);
   return report_of(partition, config);
