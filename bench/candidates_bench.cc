@@ -92,8 +92,7 @@ void all_targets(benchmark::State& state, const Module& simplified) {
   const Module& module = simplified;
   for (auto _ : state) {
     DataflowGraph graph(untangle_tuples(module.main()));
-    std::vector<CandidatePartition> candidates =
-        *gather_candidates(graph, specs, TargetConstraints{});
+    std::vector<CandidatePartition> candidates = *checked_candidates(graph, specs);
     state.PauseTiming();
     report(state, graph, candidates);
     state.ResumeTiming();

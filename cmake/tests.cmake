@@ -1,8 +1,7 @@
 # Tests, found by looking. tests/<room>/*_test.cc become one program <room>_test; long_*_test.cc in the same folder become
 # <room>_long_test with the label `long`, which COLLAGE_LONG_TESTS asks for (`make test-long`). Other .cc files of the folder, and of those around it,
 # are helpers of both.
-# Any folder may hold *_test.py, run by the environment's Python with COLLAGE_BIN set; long_*_test.py are long likewise. Those
-# of tests/cli, tests/api and tests/python run whole models: alone, since teams of threads that share cores wait for each other.
+# Any folder may hold *_test.py, run by the environment's Python with COLLAGE_BIN set; long_*_test.py are long likewise.
 
 if(NOT COLLAGE_TESTS)
   return()
@@ -224,6 +223,11 @@ collage_link_whole(write_cases)
 target_link_libraries(write_cases PRIVATE collage_options collage_ops)
 set_target_properties(write_cases PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
+# Alone, since what they assert follows from times: how many turns bench takes in a given time, and whether contexts run beside
+# each other, or a page opens soon.
+set(COLLAGE_TIMED_SCRIPTS cli/cli_run_test.py cli/cli_compare_test.py cli/cli_throughput_test.py cli/long_view_test.py
+                          python/runs_test.py)
+cmake_host_system_information(RESULT COLLAGE_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 file(GLOB_RECURSE scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.py)
 foreach(script IN LISTS scripts)
   if(COLLAGE_SANITIZE AND script MATCHES "^(api/|python/|cli/workloads)")
@@ -239,9 +243,15 @@ foreach(script IN LISTS scripts)
   set(timeout 300)
   set(label script)
   set(alone OFF)
+  set(cores 1)
   if(script MATCHES "^(cli|api|python)/")
     set(timeout 1200)
+  endif()
+  if(script IN_LIST COLLAGE_TIMED_SCRIPTS)
     set(alone ON)
+  endif()
+  if(script MATCHES "workloads_test[.]py$") # whole models: teams of threads that share cores wait for each other
+    set(cores ${COLLAGE_CORES})
   endif()
   if(script MATCHES "^conformance/newest")
     set(timeout 1200)
@@ -252,8 +262,8 @@ foreach(script IN LISTS scripts)
   endif()
   collage_test_timeout(timeout ${timeout})
   collage_test_environment(environment scripts)
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS ${label} RUN_SERIAL ${alone} ENVIRONMENT
-                                          "${environment};PYTHONDONTWRITEBYTECODE=1")
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS ${label} RUN_SERIAL ${alone} PROCESSORS ${cores}
+                                          ENVIRONMENT "${environment};PYTHONDONTWRITEBYTECODE=1")
 endforeach()
 
 # What needs PyTorch: `make test-torch` makes its environment and runs these.

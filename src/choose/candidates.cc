@@ -8,26 +8,10 @@
 
 namespace collage {
 
-bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
-                const TargetConstraints& constraints) {
-  bool allowed = true;
-  candidate.sub_graph.inside().for_each([&](size_t index) {
-    if (const auto* call = as<CallNode>(graph.node(index).expr))
-      allowed = allowed && constraints.allows(candidate.spec->target, *call);
-  });
-  return allowed;
-}
-
-Result<std::vector<CandidatePartition>> gather_candidates(
-    const DataflowGraph& graph, const std::vector<PartitionSpecPtr>& specs,
-    const TargetConstraints& constraints) {
+Result<std::vector<CandidatePartition>> checked_candidates(
+    const DataflowGraph& graph, const std::vector<PartitionSpecPtr>& specs) {
   TRY(check_places(graph, specs));
-  GatherOptions options;
-  options.primitives = true;
-  options.allowed = [&](const CandidatePartition& candidate) {
-    return is_allowed(graph, candidate, constraints);
-  };
-  return gather_candidates(graph, specs, options);
+  return gather_candidates(graph, specs, {.primitives = true});
 }
 
 Result<TargetChoice> choose_targets(const ProgramOptions& options) {
@@ -46,9 +30,9 @@ Result<TargetChoice> choose_targets(const ProgramOptions& options) {
 
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options) {
   Candidates result{TRY(choose_targets(options)), {}, {}, {}};
-  result.module = TRY(with_device_numbers(module, result.devices));
+  result.module = result.constraints.annotated(TRY(with_device_numbers(module, result.devices)));
   result.graph = std::make_shared<const DataflowGraph>(untangle_tuples(result.module.main()));
-  result.found = TRY(gather_candidates(*result.graph, result.specs, result.constraints));
+  result.found = TRY(checked_candidates(*result.graph, result.specs));
   return result;
 }
 

@@ -24,20 +24,17 @@ struct TargetChoice {
 Result<TargetChoice> choose_targets(const ProgramOptions& options);
 
 struct Candidates : TargetChoice {
-  Module module;                               // with numbers for names of devices
+  Module module;  // with numbers for names of devices, and the constraints as annotations
   std::shared_ptr<const DataflowGraph> graph;  // of its @main
   std::vector<CandidatePartition> found;
 };
 
-// Errors are those of choose_targets and gather_candidates.
+// Errors are those of choose_targets and checked_candidates.
 Result<Candidates> find_candidates(const Module& module, const ProgramOptions& options);
 
-// What the specs find in a graph and the constraints allow. Where they keep the host away, it has
-// only what no other target takes by itself. Errors are those of check_places.
-Result<std::vector<CandidatePartition>> gather_candidates(
-    const DataflowGraph& graph, const std::vector<PartitionSpecPtr>& specs,
-    const TargetConstraints& constraints);
-bool is_allowed(const DataflowGraph& graph, const CandidatePartition& candidate,
-                const TargetConstraints& constraints);
+// What the specs find in a graph, calls of Primitive functions included. Errors are those of
+// check_places.
+Result<std::vector<CandidatePartition>> checked_candidates(
+    const DataflowGraph& graph, const std::vector<PartitionSpecPtr>& specs);
 
 }  // namespace collage

@@ -358,8 +358,7 @@ class Choice {
       const double predicted = all_.entries[all_.entry_of[i]].predicted;
       result.timings.push_back({predicted, racer.failure.empty() ? racer.measured : std::nullopt,
                                 racer.failure,
-                                predicted > 0 ? predicted - covers_[i].plain_seconds : 0,
-                                predict(correction_, covers_[i])});
+                                predicted > 0 ? predicted - covers_[i].plain_seconds : 0});
     }
     result.index = all_.entries[winner].cover;
     // The winner's program is still alive, if it ran: its kernels are not compiled again.

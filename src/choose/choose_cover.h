@@ -27,7 +27,6 @@ struct CoverTiming {
   std::string failure = {};  // why it could not be timed
   // Of the prediction: what other models taught, and costs that were measured again since.
   double correction_seconds = 0;
-  double reckoned_seconds = 0;  // what would be predicted by costs as they are known now
 };
 
 // What a cover is predicted to take, in seconds, from costs measured in isolation and what covers

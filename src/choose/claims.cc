@@ -7,6 +7,7 @@
 #include "base/no_exceptions.h"
 #include "choose/tuning_task.h"
 #include "partition/rules/rule.h"
+#include "partition/stated_targets.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
@@ -55,10 +56,7 @@ class Offers {
 class Claimant {
  public:
   Claimant(const Candidates& candidates, const PartitionSpecPtr& spec, Offers& offers)
-      : graph_(*candidates.graph),
-        spec_(spec),
-        constraints_(candidates.constraints),
-        offers_(offers) {
+      : graph_(*candidates.graph), spec_(spec), offers_(offers) {
     std::map<size_t, std::vector<const CandidatePartition*>> by_size;
     for (const CandidatePartition& candidate : candidates.found)
       if (candidate.spec == spec)
@@ -92,8 +90,7 @@ class Claimant {
 
   // Why it does not claim a node.
   Result<std::string> reason(PostDfsIndex node) {
-    const auto* call = as<CallNode>(graph_.node(node).expr);
-    if (call != nullptr && !constraints_.allows(spec_->target, *call))
+    if (!graph_.stated_targets().allow(spec_->target, IndexSet{node}))
       return std::string("--exclude or --pin keeps it away");
     if (auto known = reasons_.find(node); known != reasons_.end()) return known->second;
     const IndexSet alone = with_tuple_arguments(graph_, IndexSet{node});
@@ -105,7 +102,6 @@ class Claimant {
  private:
   const DataflowGraph& graph_;
   const PartitionSpecPtr& spec_;
-  const TargetConstraints& constraints_;
   Offers& offers_;
   std::vector<const CandidatePartition*> own_;  // small ones first
   std::map<PostDfsIndex, std::string> reasons_;

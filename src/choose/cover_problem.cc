@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "partition/stated_kernels.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {
@@ -33,8 +34,6 @@ bool is_placeholder(const TargetCosts& costs) {
 CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandidate> candidates,
                            CostEstimator& estimator, const CoverCharges& charges)
     : graph_(graph),
-      places_(graph),
-      stated_(graph),
       candidates_(std::move(candidates)),
       estimator_(estimator),
       charges_(charges),
@@ -48,7 +47,7 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
     return conversion_seconds(type, from, to);
   };
   problem_.passing_encodings = [this](const TensorType& type) {
-    return stated_.converted_to(type);
+    return graph_.stated_kernels().converted_to(type);
   };
   for (CostedCandidate& candidate : candidates_) number(candidate);
 }
@@ -103,12 +102,12 @@ void CoverProblem::fill(size_t c) {
   problem_.candidates[c].variants.clear();
   const CostedCandidate& candidate = candidates_[c];
   const double penalty = own_pool({c, 0}) ? charges_.pool_switch : 0;
-  const std::string& stated = stated_.variant(candidate.partition);
+  const std::string& stated = graph_.stated_kernels().variant(candidate.partition);
   const auto is_usable = [&](const MeasuredVariant& row) {
     if (std::holds_alternative<Invalid>(row.cost)) return false;
     // The host's, which may not have been asked yet, has one.
     if (!stated.empty() && !candidate.is_host() && stated != row.variant.to_string()) return false;
-    if (!places_.hold(graph_, candidate.partition.sub_graph, row.variant.inputs,
+    if (!graph_.stated_places().hold(graph_, candidate.partition.sub_graph, row.variant.inputs,
                       row.variant.outputs))
       return false;
     return !only_known_ || candidate.is_host() || !is_unmeasured(row) ||
@@ -130,7 +129,7 @@ void CoverProblem::fill(size_t c) {
 double CoverProblem::conversion_seconds(const TensorType& type, const Encoding& from,
                                         const Encoding& to) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
-  if (!stated_.allow_conversion(type, from, to)) return kNever;
+  if (!graph_.stated_kernels().allow_conversion(type, from, to)) return kNever;
   auto [it, inserted] = conversions_.try_emplace({type.to_string(), from, to});
   if (inserted) it->second = estimator_.known_conversion(type, from, to);
   if (it->second) {

@@ -12,7 +12,6 @@
 
 #include "choose/costing.h"
 #include "cost/estimator.h"
-#include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
 #include "search/cover.h"
 
@@ -56,7 +55,7 @@ class CoverProblem {
   Result<SearchResult> settle(Search&& search) {
     while (true) {
       Result<SearchResult> searched = search();
-      if (!searched && places_.state_scopes())
+      if (!searched && graph_.stated_places().state_scopes())
         return std::move(searched).status().with_context("with the memory scopes that are stated");
       SearchResult result = TRY(std::move(searched));
       search_seconds_ += result.seconds;
@@ -80,8 +79,6 @@ class CoverProblem {
   Result<bool> ask_for(const ChosenConversion& conversion);
 
   const DataflowGraph& graph_;
-  const StatedPlaces places_;
-  const StatedKernels stated_;
   std::vector<CostedCandidate> candidates_;
   CostEstimator& estimator_;
   const CoverCharges charges_;

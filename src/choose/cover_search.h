@@ -25,10 +25,9 @@ struct NamedCover : Cover {
   bool lowered = false;         // some kernel rounds to a smaller float type
 };
 
-struct CoverSearch {
-  // What the covers' kernels number: the candidates that were searched, with the costs that were
-  // asked for on the way; then merged ones.
-  std::vector<CostedCandidate> candidates;
+// The candidates, which the covers' kernels number, are those that were searched, with the costs
+// that were asked for on the way, then merged ones.
+struct CoverSearch : ModelCosts {
   std::vector<NamedCover> covers;  // cheapest first, those of mostly one backend among them, then
                                    // the single-backend covers
   double lower_bound_seconds = 0;  // what the search adds up is no less for any cover

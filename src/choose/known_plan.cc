@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "partition/stated_kernels.h"
 #include "tensor_program/external_call.h"
 
 namespace collage {
@@ -15,8 +16,9 @@ std::string key_text(const Candidates& candidates, const ProgramOptions& options
   std::string text =
       fmt::format("{}\nplan of {} nodes", choosing.model_key, candidates.graph->size());
   for (const PartitionSpecPtr& spec : candidates.specs) text += "\n" + spec->target.to_string();
-  for (const std::string& excluded : options.exclude) text += "\nwithout " + excluded;
-  for (const std::string& pinned : options.pin) text += "\npinned " + pinned;
+  for (const char* attribute : {kExclude, kPin})
+    text += fmt::format("\n{} {}", attribute,
+                        text_attr(candidates.graph->function()->attrs, attribute));
   return text + (options.strict_accuracy ? "\nstrict" : "");
 }
 

@@ -10,6 +10,8 @@
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "partition/lightweight.h"
+#include "partition/stated_kernels.h"
+#include "partition/stated_targets.h"
 #include "search/search.h"
 
 namespace collage {
@@ -54,9 +56,7 @@ void forget_seconds(NamedCover& cover) {
 LightSearch::LightSearch(LightContext context, PartitionSpecPtr leader)
     : graph_(*context.candidates.graph),
       candidates_(context.candidates.found),
-      constraints_(context.candidates.constraints),
       costs_(context.costs),
-      stated_(graph_),
       demands_(std::move(context.demands)),
       compile_(context.compile),
       compile_kernel_(std::move(context.compile_kernel)),
@@ -220,7 +220,7 @@ void LightSearch::add_halves(const CandidatePartition& region) {
 // Of a kernel that no rule found, as far as others depend on it.
 bool LightSearch::is_valid(const CandidatePartition& kernel) const {
   return kernel.sub_graph.is_valid(graph_, {.max_exits = 0, .allow_taps = true}) &&
-         is_allowed(graph_, kernel, constraints_);
+         graph_.stated_targets().allow(kernel.spec->target, kernel.sub_graph.inside());
 }
 
 Result<Outlook> LightSearch::outlook() const {
@@ -244,7 +244,7 @@ int LightSearch::rank_of(const PartitionSpec& spec) const {
 
 const std::string& LightSearch::required_variant(const CandidatePartition& candidate) const {
   const auto found = required_.find(key_of(candidate));
-  return found != required_.end() ? found->second : stated_.variant(candidate);
+  return found != required_.end() ? found->second : graph_.stated_kernels().variant(candidate);
 }
 
 const Variant* LightSearch::wanted_variant(const CandidatePartition& candidate) const {

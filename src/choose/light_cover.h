@@ -23,7 +23,6 @@
 
 #include "base/interrupt.h"
 #include "choose/cover_search.h"
-#include "partition/stated_kernels.h"
 
 namespace collage {
 
@@ -112,9 +111,7 @@ class LightSearch : private CostEstimator {
 
   const DataflowGraph& graph_;
   const std::vector<CandidatePartition>& candidates_;
-  const TargetConstraints& constraints_;
   MeasuredCosts& costs_;
-  const StatedKernels stated_;
   const VariantDemands demands_;
   const CompileOptions& compile_;
   const KernelCompiler compile_kernel_;

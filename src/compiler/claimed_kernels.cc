@@ -1,9 +1,5 @@
 #include "compiler/claimed_kernels.h"
 
-#include <functional>
-#include <map>
-
-#include "choose/candidates.h"
 #include "partition/gather.h"
 #include "partition/lightweight.h"
 #include "partition/rewrite.h"
@@ -24,29 +20,27 @@ bool calls_kernel(const DataflowGraph& graph, const CandidatePartition& candidat
 }
 
 // Of each function that is no kernel itself, the spec's candidates that fit together, with these
-// attributes.
-Result<Module> claim(
-    const Module& module, const PartitionSpecPtr& spec,
-    const std::function<bool(const DataflowGraph&, const CandidatePartition&)>& is_allowed,
-    const Attrs& attrs) {
+// attributes. The constraints are for this claim alone.
+Result<Module> claim(const Module& module, const PartitionSpecPtr& spec,
+                     const TargetConstraints& constraints, const Attrs& attrs) {
   Module result = module;
   TRY(tensor_program::link_programs(result));  // calls that rules and patterns know
-  const std::map<std::string, Function> functions = result.functions;
-  for (const auto& [name, function] : functions) {
+  const Module annotated = constraints.annotated(result);
+  for (const auto& [name, function] : annotated.functions) {
     if (function->attrs.has("Primitive")) continue;
     const DataflowGraph graph(untangle_tuples(function));
+    TRY(graph.stated_targets().status());
     TRY(check_no_scopes(graph));
-    GatherOptions options;
-    options.allowed = [&](const CandidatePartition& candidate) {
-      return !calls_kernel(graph, candidate) && is_allowed(graph, candidate);
-    };
     const std::vector<PartitionSpecPtr> specs = {spec};
-    const std::vector<CandidatePartition> kernels =
-        partition_lightly(graph, gather_candidates(graph, specs, options));
+    std::vector<CandidatePartition> found = gather_candidates(graph, specs);
+    std::erase_if(
+        found, [&](const CandidatePartition& candidate) { return calls_kernel(graph, candidate); });
+    const std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));
     if (kernels.empty()) continue;
     WriteOptions writing;
     writing.form = KernelForm::kGlobal;
     writing.function = name;
+    writing.attrs = result.functions.at(name)->attrs;
     result = TRY(write_kernels(graph, kernels_to_write(kernels, attrs), result, writing)).module;
   }
   return result;
@@ -56,11 +50,7 @@ Result<Module> claim(
 
 Result<Module> claim_for_target(const Module& module, const PartitionSpecPtr& spec,
                                 const TargetConstraints& constraints) {
-  return claim(module, spec,
-               [&](const DataflowGraph& graph, const CandidatePartition& candidate) {
-                 return is_allowed(graph, candidate, constraints);
-               },
-               {{"Compiler", toolchain_of(*spec)}});
+  return claim(module, spec, constraints, {{"Compiler", toolchain_of(*spec)}});
 }
 
 Result<Module> claim_matches(const Module& module, const DFPattern& pattern,
@@ -70,8 +60,7 @@ Result<Module> claim_matches(const Module& module, const DFPattern& pattern,
                     Target{label, {}, {}}});
   Attrs attrs{{"Composite", label}};
   if (!compiler.empty()) attrs.set("Compiler", compiler);
-  return claim(
-      module, spec, [](const DataflowGraph&, const CandidatePartition&) { return true; }, attrs);
+  return claim(module, spec, {}, attrs);
 }
 
 }  // namespace collage

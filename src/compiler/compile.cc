@@ -1,5 +1,6 @@
 #include "compiler/compile.h"
 
+#include <functional>
 #include <optional>
 
 #include "backend/targets/backends.h"
@@ -18,11 +19,15 @@ namespace collage {
 
 namespace {
 
-// Whatever computes while compiling does so with as many threads as the program.
-template <typename Body>
-auto with_team(const ProgramOptions& options, const Body& body) {
-  const TeamScope scope(ThreadTeam(options.threads).size());
-  return body();
+// Of the linked model. Whatever computes meanwhile does so with as many threads as the program.
+template <typename T>
+Result<T> compiling(const Model& model, const ProgramOptions& options,
+                    const std::function<Result<T>(const Model&)>& body) {
+  return without_exceptions([&]() -> Result<T> {
+    register_all();
+    const TeamScope scope(ThreadTeam(options.threads).size());
+    return body(TRY(linked(model)));
+  });
 }
 
 Result<Program> make_program(const Model& model, const ProgramOptions& options,
@@ -90,35 +95,23 @@ Result<CoverPrediction> predict(const Model& model, const ProgramOptions& option
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress) {
   TRY(check_options(model, options));
-  Result<Program> program = without_exceptions([&] {
-    register_all();
-    return with_team(options, [&]() -> Result<Program> {
-      return make_program(TRY(linked(model)), options, progress);
-    });
-  });
+  Result<Program> program = compiling<Program>(
+      model, options, [&](const Model& given) { return make_program(given, options, progress); });
   return_unused_memory();
   return program;
 }
 
 Result<std::optional<Executor>> compile_alone(const Model& model, const ProgramOptions& options,
                                               const std::string& backend) {
-  return without_exceptions([&] {
-    register_all();
-    return with_team(options, [&]() -> Result<std::optional<Executor>> {
-      return make_alone(TRY(linked(model)), options, backend);
-    });
-  });
+  return compiling<std::optional<Executor>>(
+      model, options, [&](const Model& given) { return make_alone(given, options, backend); });
 }
 
 Result<CoverPrediction> predict_seconds(const Model& model, const ProgramOptions& options,
                                         Progress* progress) {
   TRY(check_options(model, options));
-  return without_exceptions([&] {
-    register_all();
-    return with_team(options, [&]() -> Result<CoverPrediction> {
-      return predict(TRY(linked(model)), options, progress);
-    });
-  });
+  return compiling<CoverPrediction>(
+      model, options, [&](const Model& given) { return predict(given, options, progress); });
 }
 
 internal::CompiledProgram::CompiledProgram(std::shared_ptr<const Plan> made_of, Executor made,

@@ -38,12 +38,12 @@ Result<std::unique_ptr<CostDatabase>> open_database(const std::filesystem::path&
 
 // Places that the search alone knows how to meet.
 bool has_scopes(const Candidates& candidates) {
-  return StatedPlaces(*candidates.graph).state_scopes();
+  return candidates.graph->stated_places().state_scopes();
 }
 
 bool measures_nothing(const Candidates& candidates, const ProgramOptions& options) {
   const bool determined =
-      is_determined(candidates.specs) || StatedKernels(*candidates.graph).are_complete();
+      is_determined(candidates.specs) || candidates.graph->stated_kernels().are_complete();
   return determined && !options.always_measure && options.cost_model == nullptr &&
          options.effort != Effort::kMax && options.max_error == 0 && !has_scopes(candidates);
 }

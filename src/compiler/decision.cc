@@ -22,7 +22,6 @@ namespace {
 
 // Costs and covers, before the clock decides.
 struct Searched {
-  ModelCosts costs;
   VariantDemands demands;
   CoverSearch found;
 };
@@ -59,7 +58,7 @@ SearchWishes wishes_of(const Candidates& candidates) {
 
 // What covers use is asked of the estimator on the way, in `asking` seconds. Where a fused kernel
 // that stands for smaller ones turns out not to work, covers are searched for among these too.
-Result<CoverSearch> covers_by(ModelCosts& costs, CostEstimator& estimator,
+Result<CoverSearch> covers_by(ModelCosts costs, CostEstimator& estimator,
                               const VariantDemands& demands, const Candidates& candidates,
                               CompileContext& context, double& asking) {
   CoverSearch found;
@@ -68,17 +67,15 @@ Result<CoverSearch> covers_by(ModelCosts& costs, CostEstimator& estimator,
     found = TRY(find_covers(*candidates.graph, costs.candidates, demanded, wishes_of(candidates)));
     TRY(check_known(found, context));
     asking += demanded.seconds();
-    costs.candidates = found.candidates;
+    costs.candidates = std::move(found.candidates);
     const size_t before = costs.candidates.size();
     costs =
         TRY(with_pruned(std::move(costs), candidates, demands, context.costs, context.progress));
     if (costs.candidates.size() == before) break;
   }
+  static_cast<ModelCosts&>(found) = std::move(costs);
   DemandedCosts demanded = demanded_costs(estimator, found.candidates, demands, context);
-  found =
-      TRY(with_variations(*candidates.graph, std::move(found), context.costs, demanded, demands));
-  costs.candidates = found.candidates;
-  return found;
+  return with_variations(*candidates.graph, std::move(found), context.costs, demanded, demands);
 }
 
 // Measures what covers use. The covers are those that a compilation with frozen costs finds: which
@@ -86,21 +83,23 @@ Result<CoverSearch> covers_by(ModelCosts& costs, CostEstimator& estimator,
 Result<Searched> searched_by(ModelCosts costs, const VariantDemands& demands,
                              const Candidates& candidates, CompileContext& context) {
   double asking = 0;
-  CoverSearch found = TRY(covers_by(costs, context.costs, demands, candidates, context, asking));
+  CoverSearch found =
+      TRY(covers_by(std::move(costs), context.costs, demands, candidates, context, asking));
   if (!context.costs.is_frozen() && context.options.cost_model == nullptr) {
     MeasuredCosts frozen(context.costs, Missing::kRefuse);
-    CoverSearch again = TRY(covers_by(costs, frozen, demands, candidates, context, asking));
-    again.counts += found.counts;
-    again.search_seconds += found.search_seconds;
-    found = std::move(again);
+    const SearchCounts counts = found.counts;
+    const double seconds = found.search_seconds;
+    found = TRY(covers_by(std::move(found), frozen, demands, candidates, context, asking));
+    found.counts += counts;
+    found.search_seconds += seconds;
   }
   context.end_phase("search");
   context.phase_seconds["search"] -= asking;
   context.phase_seconds["costs"] += asking;
   context.phase_seconds["search only"] = found.search_seconds;
-  TRY(context.dump("costs", costs));
+  TRY(context.dump("costs", static_cast<const ModelCosts&>(found)));
   TRY(context.dump("covers", found));
-  return Searched{std::move(costs), demands, std::move(found)};
+  return Searched{demands, std::move(found)};
 }
 
 // Whether covers by these costs rest on measurements alone.
@@ -150,19 +149,19 @@ Result<std::optional<Searched>> search_and_remeasure(const Candidates& candidate
   if (!by_cost) return by_cost;
   Searched& searched = *by_cost;
   for (int round = 0; round < most_remeasurements(context); ++round) {
-    const bool changed = TRY(remeasure(searched.found.covers, searched.costs.candidates,
+    const bool changed = TRY(remeasure(searched.found.covers, searched.found.candidates,
                                        context.costs, RoundingLimit::kDefault, context.progress));
     context.end_phase("costs");
     if (!changed) break;
-    searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
+    searched = TRY(searched_by(std::move(searched.found), searched.demands, candidates, context));
   }
   if (most_schedules(context.options.effort) == 0) return by_cost;
   const bool changed =
-      TRY(tune_schedules(searched.found.covers, searched.costs.candidates, context.compile,
+      TRY(tune_schedules(searched.found.covers, searched.found.candidates, context.compile,
                          context.costs, context.options.effort, context.progress));
   context.end_phase("schedules");
   if (changed)
-    searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
+    searched = TRY(searched_by(std::move(searched.found), searched.demands, candidates, context));
   return by_cost;
 }
 
@@ -190,8 +189,7 @@ Result<Decision> choose_right(Searched searched, const SearchAgain& search_again
   while (true) {
     CoverChoice choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
     if (choice.index || !TRY(search_again(choice, searched)))
-      return Decision{std::move(searched.costs), searched.demands, std::move(searched.found),
-                      TRY(require(std::move(choice)))};
+      return Decision{searched.demands, std::move(searched.found), TRY(require(std::move(choice)))};
   }
 }
 
@@ -199,12 +197,12 @@ Result<Decision> choose_right(Searched searched, const SearchAgain& search_again
 Result<bool> search_strictly(const CoverChoice& choice, Searched& searched,
                              const Candidates& candidates, CompileContext& context) {
   if (searched.demands.strict_accuracy ||
-      std::none_of(searched.costs.candidates.begin(), searched.costs.candidates.end(), has_relaxed))
+      std::none_of(searched.found.candidates.begin(), searched.found.candidates.end(), has_relaxed))
     return false;
   log::warn("algorithms with larger rounding errors are left out: {}", choice.failure);
   searched.demands.strict_accuracy = true;
-  leave_out(searched.costs.candidates, searched.demands);
-  searched = TRY(searched_by(std::move(searched.costs), searched.demands, candidates, context));
+  leave_out(searched.found.candidates, searched.demands);
+  searched = TRY(searched_by(std::move(searched.found), searched.demands, candidates, context));
   return true;
 }
 
@@ -266,7 +264,7 @@ Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& co
     CoverChoice choice = TRY(choose(searched.found.covers, searched.found.candidates, context));
     if (choice.index) {
       const bool light = searched.found.covers[0].plain_seconds == 0;
-      return Decision{{}, searched.demands, std::move(searched.found), std::move(choice), light};
+      return Decision{searched.demands, std::move(searched.found), std::move(choice), light};
     }
   }
   searched.found = TRY(find());

@@ -15,9 +15,8 @@
 namespace collage {
 
 struct Decision {
-  ModelCosts costs;        // as measured last
   VariantDemands demands;  // that the covers meet
-  CoverSearch found;
+  CoverSearch found;       // with costs as measured last
   CoverChoice chosen;
   bool light = false;     // boundaries were not searched, nothing was measured (light_cover.h)
   bool complete = false;  // all that could be in a better cover was measured

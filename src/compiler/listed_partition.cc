@@ -34,8 +34,7 @@ std::vector<ListedPartition::Kernel> list_kernels(const DataflowGraph& graph,
 }
 
 Result<ListedPartition> partition_without_costs(const Module& module,
-                                                const std::vector<PartitionSpecPtr>& specs,
-                                                const TargetConstraints& constraints) {
+                                                const std::vector<PartitionSpecPtr>& specs) {
   ListedPartition result;
   result.costs = "none";
   result.module = module;
@@ -43,7 +42,7 @@ Result<ListedPartition> partition_without_costs(const Module& module,
     if (function->attrs.has("Primitive")) continue;
     DataflowGraph graph(untangle_tuples(function));
     TRY(check_no_scopes(graph));
-    std::vector<CandidatePartition> found = TRY(gather_candidates(graph, specs, constraints));
+    std::vector<CandidatePartition> found = TRY(checked_candidates(graph, specs));
     result.candidates += found.size();
     result.truncated += count_truncated(found);
     std::vector<CandidatePartition> kernels = partition_lightly(graph, std::move(found));

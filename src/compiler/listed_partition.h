@@ -35,7 +35,6 @@ std::vector<ListedPartition::Kernel> list_kernels(const DataflowGraph& graph,
 // Partitions every function without a search (partition/lightweight.h), for specs with one
 // toolchain besides the host. The host's operators are kernels too.
 Result<ListedPartition> partition_without_costs(const Module& module,
-                                                const std::vector<PartitionSpecPtr>& specs,
-                                                const TargetConstraints& constraints);
+                                                const std::vector<PartitionSpecPtr>& specs);
 
 }  // namespace collage

@@ -39,9 +39,8 @@ double cost_of(const CostedCandidate& candidate) {
 
 class MockPartitioner {
  public:
-  MockPartitioner(const PartitionConfig& config, const TargetConstraints& constraints,
-                  bool keep_search)
-      : config_(config), constraints_(constraints), keep_search_(keep_search), costs_(config) {
+  MockPartitioner(const PartitionConfig& config, bool keep_search)
+      : config_(config), keep_search_(keep_search), costs_(config) {
     auto host = std::make_shared<PartitionSpec>();
     host->name = host->target.kind = "host";
     host->is_host = true;
@@ -70,10 +69,7 @@ class MockPartitioner {
     const DataflowGraph& graph = *shared;
     TRY(check_places(graph, config_.specs));
     TRY(check_no_scopes(graph));
-    std::vector<CandidatePartition> all = gather_candidates(graph, config_.specs);
-    std::erase_if(all, [&](const CandidatePartition& candidate) {
-      return !is_allowed(graph, candidate, constraints_);
-    });
+    const std::vector<CandidatePartition> all = gather_candidates(graph, config_.specs);
     result_.candidates += all.size();
     result_.truncated += count_truncated(all);
     std::optional<Chosen> best;
@@ -226,7 +222,6 @@ class MockPartitioner {
   }
 
   const PartitionConfig& config_;
-  const TargetConstraints& constraints_;
   const bool keep_search_;
   MockCosts costs_;
   PartitionSpecPtr host_;
@@ -236,9 +231,8 @@ class MockPartitioner {
 }  // namespace
 
 Result<MockPartition> partition_with_mock_costs(const Module& module, const PartitionConfig& config,
-                                                const TargetConstraints& constraints,
                                                 bool keep_search) {
-  return MockPartitioner(config, constraints, keep_search).run(module);
+  return MockPartitioner(config, keep_search).run(module);
 }
 
 CompileReport report_of(const MockPartition& partition, const PartitionConfig& config) {

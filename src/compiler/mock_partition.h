@@ -22,7 +22,6 @@ struct MockPartition : ListedPartition {
 
 // kUsage: more kernels than max_estimates would be asked for.
 Result<MockPartition> partition_with_mock_costs(const Module& module, const PartitionConfig& config,
-                                                const TargetConstraints& constraints = {},
                                                 bool keep_search = false);
 // Makes the report of a search as that of a compilation.
 CompileReport report_of(const MockPartition& partition, const PartitionConfig& config);

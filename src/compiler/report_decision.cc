@@ -49,8 +49,8 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
     report.targets.push_back(spec->target.to_string());
   report.candidates = candidates.found.size();
   report.truncated = count_truncated(candidates.found);
-  report.pruned = decision.costs.pruned;
-  report.functions = decision.costs.functions;
+  report.pruned = found.pruned;
+  report.functions = found.functions;
   report.cache_state = context.cache;
   report.light = decision.light;
   report.lower_bound_seconds = found.lower_bound_seconds;

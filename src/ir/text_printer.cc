@@ -70,7 +70,9 @@ class Printer {
       separator = ", ";
     }
     for (const auto& [name, value] : function.attrs.entries()) {
-      if (canonical_ && (name == "Compiler" || name == "global_symbol")) continue;
+      if (canonical_ &&
+          (name == "Compiler" || name == "global_symbol" || name == "exclude" || name == "pin"))
+        continue;
       text_ += fmt::format("{}{}={}", separator, quoted_name(name), attr_to_string(value));
       separator = ", ";
     }

@@ -57,10 +57,10 @@ std::string to_text(const Module& module, const PrintOptions& options = {});
 std::string to_text(const Function& function, const PrintOptions& options = {});  // a bare `fn`
 
 // Returns the function as text without anything that does not influence how it is computed:
-// parameters are %p0, %p1 …; the attributes "Compiler", "global_symbol" and "name" (structural.h)
-// are left out; constants of more than one element that hold real numbers or integers of 8 bits are
-// there by type only, others as with kShapeOnly. Functions that differ only in names and weights
-// have equal texts.
+// parameters are %p0, %p1 …; the attributes "Compiler", "global_symbol", "exclude", "pin" and
+// "name" (structural.h) are left out; constants of more than one element that hold real numbers or
+// integers of 8 bits are there by type only, others as with kShapeOnly. Functions that differ only
+// in names and weights have equal texts.
 std::string canonical_text(const Function& function);
 
 // Writes `path` and, if there are large constants, `path`.bin; each atomically, the text last.

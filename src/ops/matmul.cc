@@ -77,20 +77,6 @@ Result<Type> infer_dense(Types args, const Attrs& attrs) {
   return tensor_result(std::move(shape), data.dtype);
 }
 
-// Element offsets of each product's operand among the broadcast batches.
-Ints batch_offsets(const Shape& operand, const Shape& batch, int64_t matrix) {
-  Ints offsets(static_cast<size_t>(num_elements(batch)), 0);
-  Ints strides = broadcast_strides(operand, batch);
-  for (size_t i = 0; i < offsets.size(); ++i) {
-    auto rest = static_cast<int64_t>(i);
-    for (size_t d = batch.size(); d-- > 0;) {
-      offsets[i] += rest % batch[d] * strides[d] * matrix;
-      rest /= batch[d];
-    }
-  }
-  return offsets;
-}
-
 template <typename T>
 void integer_product(const MatrixProduct& p, const T* a, const T* b, T* c) {
   const int64_t am = p.transpose_a ? 1 : p.k, ak = p.transpose_a ? p.m : 1;

@@ -35,19 +35,10 @@ struct Promise {
   // For two arguments: a right one that is smaller, but not zero, may be taken for zero.
   double least_right = 0;
   bool signs_of_zero = true;  // false: the sign of a zero among the arguments may be lost
-
-  // The same where only the size makes the exact value uncertain: a value within `relative` of the
-  // largest number may be infinite, and the other way round.
-  bool allows(double value, double got, bool may_lose_nan) const;
 };
 
 // Promises of operators of one tensor, and of two (comparisons included).
 const std::vector<Promise>& unary_promises();
 const std::vector<Promise>& binary_promises();
-
-// Returns the arguments at which the promise is tested, each with its neighbours.
-std::vector<float> special_arguments(const Promise& promise);
-// Returns the arguments from which pairs are made.
-std::vector<float> special_pair_arguments(const Promise& promise);
 
 }  // namespace collage

@@ -62,6 +62,19 @@ Ints broadcast_strides(const Shape& shape, const Shape& to) {
   return strides;
 }
 
+Ints batch_offsets(const Shape& operand, const Shape& batch, int64_t matrix) {
+  Ints offsets(static_cast<size_t>(num_elements(batch)), 0);
+  Ints strides = broadcast_strides(operand, batch);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    auto rest = static_cast<int64_t>(i);
+    for (size_t d = batch.size(); d-- > 0;) {
+      offsets[i] += rest % batch[d] * strides[d] * matrix;
+      rest /= batch[d];
+    }
+  }
+  return offsets;
+}
+
 void copy_strided(const Shape& extents, size_t element_bytes, const Strided<const void>& from,
                   const Strided<void>& to) {
   if (num_elements(extents) == 0) return;

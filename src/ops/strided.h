@@ -13,6 +13,9 @@ Ints dense_strides(const Shape& shape);
 // Returns the strides with which a tensor of `shape` is read as one of the shape `to` it broadcasts
 // to.
 Ints broadcast_strides(const Shape& shape, const Shape& to);
+// Returns where the operand of each product begins whose batch is broadcast so; `matrix`: the
+// elements of one.
+Ints batch_offsets(const Shape& operand, const Shape& batch, int64_t matrix);
 
 // An array whose index i lies `offset` + i·`strides` elements behind `data`.
 template <typename Data>

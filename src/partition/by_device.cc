@@ -108,6 +108,7 @@ Result<Module> partition_by_device(const Module& planned, const DeclaredDevices&
         parts.push_back(std::move(part));
     WriteOptions options;
     options.function = name;
+    options.attrs = function->attrs;  // of targets too, which are chosen later
     result = TRY(write_kernels(graph, kernels_to_write(parts), result, options)).module;
   }
   // Functions to be compiled, not kernels.

@@ -4,6 +4,9 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "partition/stated_kernels.h"
+#include "partition/stated_places.h"
+#include "partition/stated_targets.h"
 
 namespace collage {
 
@@ -21,19 +24,6 @@ PostDfsIndex common_post_dominator(const std::vector<PostDfsIndex>& parent, Post
                                    PostDfsIndex b) {
   while (a != b && a != DataflowGraph::kNone && b != DataflowGraph::kNone) {
     if (a < b) {
-      a = parent[a];
-    } else {
-      b = parent[b];
-    }
-  }
-  return a == b ? a : DataflowGraph::kNone;
-}
-
-// The same in the tree of dominators, whose parents have smaller indices.
-PostDfsIndex common_dominator(const std::vector<PostDfsIndex>& parent, PostDfsIndex a,
-                              PostDfsIndex b) {
-  while (a != b && a != DataflowGraph::kNone && b != DataflowGraph::kNone) {
-    if (a > b) {
       a = parent[a];
     } else {
       b = parent[b];
@@ -83,19 +73,9 @@ DataflowGraph::DataflowGraph(Function function) : function_(std::move(function))
     post_dominator_[i] = common;
   }
 
-  // The same in the other direction; what comes from constants alone is on no path.
-  dominator_.assign(size(), kNone);
-  std::vector<bool> on_path(size());
-  for (PostDfsIndex i = 0; i < size(); ++i) {
-    on_path[i] = node_role(nodes_[i].expr) == NodeRole::kVariable;
-    bool first = true;
-    for (PostDfsIndex input : nodes_[i].inputs) {
-      if (!on_path[input]) continue;
-      on_path[i] = true;
-      dominator_[i] = first ? input : common_dominator(dominator_, dominator_[i], input);
-      first = false;
-    }
-  }
+  stated_kernels_ = std::make_shared<const StatedKernels>(*this);
+  stated_places_ = std::make_shared<const StatedPlaces>(*this);
+  stated_targets_ = std::make_shared<const StatedTargets>(*this);
 }
 
 NodeRole node_role(const Expr& expr) {

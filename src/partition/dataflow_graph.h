@@ -3,6 +3,7 @@
 // references have no number): if i < j, node j cannot influence node i.
 #pragma once
 
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,10 @@
 namespace collage {
 
 using PostDfsIndex = size_t;
+
+class StatedKernels;
+class StatedPlaces;
+class StatedTargets;
 
 class DataflowGraph {
  public:
@@ -39,16 +44,20 @@ class DataflowGraph {
   // Returns the nearest node that every path from `index` to a result goes through; kNone if there
   // is none (a result itself, or paths to different results).
   PostDfsIndex post_dominator(PostDfsIndex index) const { return post_dominator_[index]; }
-  // Returns the nearest node that every path from a variable to `index` goes through; kNone if
-  // there is none (a variable itself, paths from different ones, or constants alone).
-  PostDfsIndex dominator(PostDfsIndex index) const { return dominator_[index]; }
+  // What the function states of its nodes (stated_kernels.h, stated_places.h, stated_targets.h).
+  const StatedKernels& stated_kernels() const { return *stated_kernels_; }
+  const StatedPlaces& stated_places() const { return *stated_places_; }
+  const StatedTargets& stated_targets() const { return *stated_targets_; }
 
  private:
   Function function_;
   std::vector<Node> nodes_;
   std::unordered_map<const ExprNode*, PostDfsIndex> index_;
   std::vector<IndexSet> downstream_, upstream_;
-  std::vector<PostDfsIndex> post_dominator_, dominator_;
+  std::vector<PostDfsIndex> post_dominator_;
+  std::shared_ptr<const StatedKernels> stated_kernels_;
+  std::shared_ptr<const StatedPlaces> stated_places_;
+  std::shared_ptr<const StatedTargets> stated_targets_;
 };
 
 // The role of a node for kernels. Constants (and called functions) are copied into the kernels that

@@ -9,6 +9,7 @@
 #include "ops/placement.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
+#include "partition/stated_targets.h"
 #include "passes/devices/device_domains.h"
 
 namespace collage {
@@ -32,12 +33,12 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options) {
   // Rules must leave alone calls of Primitive functions, and placements.
-  const StatedKernels kernels(graph);
+  const StatedKernels& kernels = graph.stated_kernels();
   const IndexSet& primitives = kernels.primitives();
   IndexSet placements;
   for (const DataflowGraph::Node& node : graph.nodes())
     if (device_placement(node.expr)) placements.insert(node.index);
-  const StatedPlaces places(graph);
+  const StatedPlaces& places = graph.stated_places();
   const auto possible = [&](const CandidatePartition& candidate) {
     const IndexSet& inside = candidate.sub_graph.inside();
     const std::string& target = kernels.target(inside.first());
@@ -46,12 +47,12 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
            !inside.intersects(placements);  // a placement, no work
   };
   const auto allowed = [&](const CandidatePartition& candidate) {
-    bool fits = true;
+    bool fits = graph.stated_targets().allow(candidate.spec->target, candidate.sub_graph.inside());
     if (!placements.empty())
       candidate.sub_graph.inside().for_each([&](PostDfsIndex i) {
         fits = fits && places.of(i) && is_at(candidate.spec->target, *places.of(i));
       });
-    return fits && (!options.allowed || options.allowed(candidate));
+    return fits;
   };
 
   std::vector<CandidatePartition> result, last_resort;
@@ -97,7 +98,8 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
 }
 
 Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs) {
-  const StatedPlaces places(graph);
+  TRY(graph.stated_targets().status());
+  const StatedPlaces& places = graph.stated_places();
   for (const DataflowGraph::Node& node : graph.nodes()) {
     const auto& place = places.of(node.index);
     if (place && place->is_open()) continue;
@@ -119,7 +121,7 @@ Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr
 }
 
 Status check_no_scopes(const DataflowGraph& graph) {
-  const StatedPlaces places(graph);
+  const StatedPlaces& places = graph.stated_places();
   for (const DataflowGraph::Node& node : graph.nodes()) {
     const auto& place = places.of(node.index);
     if (place && !place->memory_scope.value_or("").empty())

@@ -6,10 +6,10 @@
 //   A node that on_device or device_copy places is only for targets there, and so is what reads a
 //   result that they place. Costs decide of all others. The search handles memory scopes that they
 //   state, since it knows variants (stated_places.h).
+//   A target has no kernel that the function keeps it away from (stated_targets.h).
 //   The host also gets what no other target takes alone.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,7 +23,6 @@ struct GatherOptions {
   // Makes calls of Primitive functions candidates too, one call each, of every target but the host
   // (or of the one that they state: stated_kernels.h).
   bool primitives = false;
-  std::function<bool(const CandidatePartition&)> allowed;  // refuses candidates; empty: none
 };
 
 // The toolchain's name in a "Compiler" attribute: the compiler or, for the project's own kernels,
@@ -34,8 +33,8 @@ std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options = {});
 
-// Checks that each placed node can be there. kBadModel: two placements contradict each other;
-// kUnavailable: no spec has a target there.
+// Checks that each placed node can be there. kBadModel: two placements contradict each other, or
+// what is stated of targets cannot be read; kUnavailable: no spec has a target there.
 Status check_places(const DataflowGraph& graph, std::span<const PartitionSpecPtr> specs);
 // kUnsupported: a placement states a memory scope, which partitioning without variants cannot
 // honour.

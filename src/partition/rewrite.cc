@@ -6,6 +6,7 @@
 #include "base/name_supply.h"
 #include "ir/visitor.h"
 #include "partition/stated_kernels.h"
+#include "partition/stated_targets.h"
 
 namespace collage {
 
@@ -113,7 +114,7 @@ class Writer {
     }
     const Function& function = graph_.function();
     return make_function(function->params, values_.at(root),
-                         joined(function->attrs, options_.attrs));
+                         joined(without_stated_targets(function->attrs), options_.attrs));
   }
 
   std::map<std::string, Function> globals() && { return std::move(globals_); }

@@ -48,9 +48,10 @@ struct WrittenKernels {
   std::vector<std::string> names;
 };
 
-// Returns the module with these kernels in the function of the graph. `kernels` are disjoint (views
-// and projections excepted) and depend on one another without a cycle, in any order. Calls outside
-// all of them stay. Symbols are unique within the module.
+// Returns the module with these kernels in the function of the graph, which states no longer what
+// it kept targets away from. `kernels` are disjoint (views and projections excepted) and depend on
+// one another without a cycle, in any order. Calls outside all of them stay. Symbols are unique
+// within the module.
 Result<WrittenKernels> write_kernels(const DataflowGraph& graph,
                                      std::span<const KernelToWrite> kernels, const Module& module,
                                      const WriteOptions& options = {});

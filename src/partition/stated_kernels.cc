@@ -14,12 +14,6 @@ namespace {
 
 constexpr char kTarget[] = "Target", kVariant[] = "Variant", kConversions[] = "conversions";
 
-std::string text_attr(const Attrs& attrs, std::string_view name) {
-  const AttrValue* value = attrs.find(name);
-  const auto* text = value != nullptr ? std::get_if<std::string>(value) : nullptr;
-  return text != nullptr ? *text : "";
-}
-
 std::string conversion_text(const TensorType& type, const Encoding& from, const Encoding& to) {
   return type.to_string() + " " + from.to_string() + " -> " + to.to_string();
 }
@@ -57,6 +51,11 @@ std::optional<Encoding> encoding_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::string text_attr(const Attrs& attrs, std::string_view name) {
+  const auto* text = std::get_if<std::string>(attrs.find(name));
+  return text != nullptr ? *text : "";
+}
 
 const FunctionNode* called_primitive(const Expr& expr) {
   const auto* call = as<CallNode>(expr);

@@ -16,6 +16,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/module.h"
@@ -23,6 +24,8 @@
 
 namespace collage {
 
+// Returns an attribute that is a text; "" where there is none.
+std::string text_attr(const Attrs& attrs, std::string_view name);
 // Returns the Primitive function that a call calls, or null.
 const FunctionNode* called_primitive(const Expr& expr);
 

@@ -210,10 +210,10 @@ Expr causal_mask(DType dtype, int64_t queries, int64_t keys) {
 }
 
 Result<Expr> expand(const CallNode& call) {
-  Expr query = TRY(times(call.args[0], call.attrs.real("scale")));
-  Expr scores =
-      TRY(make_call("nn.matmul", {query, call.args[1]}, {{"transpose_b", true}}, call.origin()));
-  const Shape& shape = scores->tensor_type().shape;
+  const Expr product = TRY(
+      make_call("nn.matmul", {call.args[0], call.args[1]}, {{"transpose_b", true}}, call.origin()));
+  const Shape& shape = product->tensor_type().shape;
+  Expr scores = TRY(times(product, call.attrs.real("scale")));
   if (call.args.size() > 3)
     scores = TRY(make_call("add", {scores, call.args[3]}, {}, call.origin()));
   if (call.attrs.flag("causal"))
@@ -233,11 +233,8 @@ Result<Function> recognise_attention(const Function& function) {
 
 Result<Function> expand_attention(const Function& function) {
   Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
-    if (const auto* literal = as<FunctionNode>(rebuilt)) {
-      auto inner = std::static_pointer_cast<const FunctionNode>(rebuilt);
-      (void)literal;
-      return Expr(TRY(expand_attention(inner)));
-    }
+    if (rebuilt->kind() == ExprKind::kFunction)
+      return Expr(TRY(expand_attention(std::static_pointer_cast<const FunctionNode>(rebuilt))));
     const CallNode* call = as_op(rebuilt, "nn.attention");
     return call != nullptr ? expand(*call) : rebuilt;
   });

@@ -15,6 +15,7 @@ namespace collage {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kStatedModel = R"(#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 8, 12, 12), float32], %w: Tensor[(16, 8, 3, 3), float32],
@@ -95,6 +96,28 @@ def @main(%x: Tensor[(4, 8), float32]) {
   EXPECT_EQ(target_of(", Target=\"reference\""), "reference");
   EXPECT_THAT(target_of(", Target=\"native\", Variant=\"none such\""), HasSubstr("no kernel"));
   EXPECT_THAT(target_of(", Target=\"openvino\""), HasSubstr("no kernel"));
+}
+
+// A module may state what --exclude and --pin ask for.
+TEST_F(StatedKernelsTest, TargetsAreKeptAwayAsByFlags) {
+  options_.targets = {"native"};
+  const auto partitioned = [&](const std::string& stated) -> std::string {
+    Result<Program> program = compile(parsed(R"(#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 8), float32])" + stated +
+                                             ") {\n  nn.softmax(exp(%x))\n}\n"));
+    return program ? to_text(program->impl().report.partitioned) : program.status().to_string();
+  };
+  const std::string by_attribute = partitioned(", exclude=\"native for nn.softmax\"");
+  EXPECT_THAT(by_attribute, HasSubstr("Target=\"reference\""));
+  EXPECT_THAT(by_attribute, HasSubstr("Target=\"native\""));
+  const std::string pinned = partitioned(", pin=\"reference for .*\"");
+  EXPECT_THAT(pinned, Not(HasSubstr("Target=\"native\"")));
+  EXPECT_THAT(partitioned(", pin=\"reference for (\""), HasSubstr("attribute pin"));
+  options_.exclude = {"native:nn.softmax"};
+  EXPECT_EQ(partitioned(""), by_attribute);
+  options_.exclude = {};
+  options_.pin = {".*=reference"};
+  EXPECT_EQ(partitioned(""), pinned);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ FoundPlans plans_of(const std::string& model) {
   FoundPlans plans{DataflowGraph(module->main()), {}, {}};
   const auto specs = select_targets({"regions", "singles"}, {});
   EXPECT_TRUE(specs.ok()) << specs.status().to_string();
-  auto candidates = gather_candidates(plans.graph, *specs, TargetConstraints{});
+  auto candidates = checked_candidates(plans.graph, *specs);
   EXPECT_TRUE(candidates.ok()) << candidates.status().to_string();
   for (CandidatePartition& found : *candidates) {
     const double seconds = found.sub_graph.inside().size() > 1 ? 1e-2 : 1e-5;
@@ -213,8 +213,7 @@ TEST(WholePlans, ARegionThatFailsIsHalved) {
   Candidates candidates;
   candidates.graph = std::make_shared<DataflowGraph>(module->main());
   candidates.specs = select_targets({"regions"}, {}).value();
-  candidates.found =
-      gather_candidates(*candidates.graph, candidates.specs, candidates.constraints).value();
+  candidates.found = checked_candidates(*candidates.graph, candidates.specs).value();
   const std::unique_ptr<CostDatabase> database = CostDatabase::in_memory();
   MeasuredCosts costs(*database, {});
   const auto whole = std::max_element(

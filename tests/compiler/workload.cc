@@ -68,7 +68,7 @@ Result<Workload> Workload::load(const std::filesystem::path& path) {
   std::vector<PartitionSpecPtr> specs = TRY(select_targets({}, {}));
   const Module& module = workload.model_->impl().module;
   workload.graph_ = std::make_unique<DataflowGraph>(untangle_tuples(module.main()));
-  workload.candidates_ = TRY(gather_candidates(*workload.graph_, specs, TargetConstraints{}));
+  workload.candidates_ = TRY(checked_candidates(*workload.graph_, specs));
   return workload;
 }
 

@@ -137,9 +137,8 @@ class Listings : public ::testing::TestWithParam<std::string> {
     if (c.with == "plan") return to_text(*program.impl().plan);
     Module output = module;
     if (c.with == "partitioned") {
-      const TargetConstraints none = TRY(TargetConstraints::parse({}, {}));
-      const auto specs = TRY(select_targets(options_.targets, none));
-      output = TRY(partition_without_costs(module, specs, none)).module;
+      const auto specs = TRY(select_targets(options_.targets, {}));
+      output = TRY(partition_without_costs(module, specs)).module;
     } else if (c.with == "claimed") {
       output = TRY(claimed(module));
     } else if (c.with == "emitted") {

@@ -8,6 +8,7 @@
 #include "ops/interpreter.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
+#include "passes/devices/device_copies.h"
 #include "passes/devices/operators.h"
 #include "passes/devices/plan_devices.h"
 

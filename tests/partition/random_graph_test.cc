@@ -351,30 +351,5 @@ TEST_F(RandomGraphs, PruningKeepsTheLargestAndCoversAsMuch) {
   EXPECT_LT(after, before * 9 / 10);
 }
 
-TEST_F(RandomGraphs, DominatorsAreOnEveryPath) {
-  for_each_graph([&](const DataflowGraph& graph, const std::vector<Subject>&) {
-    for (const DataflowGraph::Node& node : graph.nodes()) {
-      // Without the dominator no variable reaches the node; without any other one something does.
-      auto reached_without = [&](PostDfsIndex blocked) {
-        std::vector<bool> live(graph.size());
-        for (PostDfsIndex i = 0; i <= node.index; ++i) {
-          if (i == blocked) continue;
-          live[i] = node_role(graph, i) == NodeRole::kVariable;
-          for (PostDfsIndex input : graph.node(i).inputs) live[i] = live[i] || live[input];
-        }
-        return bool{live[node.index]};
-      };
-      PostDfsIndex dominator = graph.dominator(node.index);
-      if (dominator != DataflowGraph::kNone) {
-        EXPECT_FALSE(reached_without(dominator));
-      }
-      if (node_role(graph, node.index) == NodeRole::kVariable) continue;
-      for (PostDfsIndex i = dominator == DataflowGraph::kNone ? 0 : dominator + 1; i < node.index;
-           ++i)  // none is nearer
-        EXPECT_TRUE(reached_without(i) || !reached_without(DataflowGraph::kNone)) << i;
-    }
-  });
-}
-
 }  // namespace
 }  // namespace collage

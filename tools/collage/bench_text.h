@@ -10,8 +10,6 @@ namespace collage::tool {
 
 std::string statistics_line(const std::string& name, const std::vector<double>& seconds);
 std::string throughput_lines(const RunFacts::Throughput& throughput);
-std::string batch_heading();
-std::string batch_lines(const RunFacts& facts);
 // The arena, and the most memory that the process held while it was timed.
 std::string memory_line(size_t arena_bytes, size_t resident_bytes);
 

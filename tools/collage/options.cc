@@ -177,19 +177,19 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
 }
 
 void add_compile_flags(CLI::App& command, SharedOptions& options, std::optional<double> budget) {
-  options.budget = budget;
+  options.budget_seconds = budget;
   add_target_flags(command, options);
   command.add_option(
       "--db", options.database,
       "the cost database, a file or postgresql://... (default: in the cache folder)");
   command.add_flag("--frozen-costs", options.frozen_costs, "fail instead of measuring");
   CLI::Option* effort = command
-                            .add_option("--effort", options.effort,
+                            .add_option("--effort", options.given_effort,
                                         "measures for as long as it takes, with that care" +
                                             std::string(budget ? "" : " (default: default)"))
                             ->check(CLI::IsMember({"fast", "default", "max"}));
   command
-      .add_option("--budget", options.budget,
+      .add_option("--budget", options.budget_seconds,
                   "seconds to measure for, after a first answer" +
                       (budget ? fmt::format(" (default: {:g})", *budget) : std::string()))
       ->check(CLI::Range(0.0, 1e6))
@@ -255,25 +255,14 @@ int thread_count(const SharedOptions& options) {
 }
 
 Result<ProgramOptions> program_options(const SharedOptions& options) {
-  ProgramOptions program;
-  program.targets = options.targets;
-  program.exclude = options.exclude;
-  program.devices = options.devices;
-  program.pin = options.pin;
-  program.memory = options.memory;
-  program.config = options.config;
-  program.threads = options.threads;
-  program.database = options.database;
-  if (!options.effort.empty()) {
-    program.effort = TRY(parse_effort(options.effort));
-  } else if (options.budget) {
-    program.budget_seconds = options.budget;
+  ProgramOptions program = options;
+  if (!options.given_effort.empty()) {
+    program.effort = TRY(parse_effort(options.given_effort));
+    program.budget_seconds.reset();
+  } else if (program.budget_seconds) {
     program.effort = Effort::kFast;
   }
-  program.frozen_costs = options.frozen_costs;
-  program.always_measure = options.always_measure;
   program.strict_accuracy = options.accuracy == "strict";
-  program.max_error = options.max_error;
   return program;
 }
 

@@ -15,19 +15,12 @@ namespace collage::tool {
 
 constexpr uint64_t kInputSeed = 1;  // of random inputs
 
-struct SharedOptions {
+// Flags that are options of a compilation set these.
+struct SharedOptions : ProgramOptions {
   std::string model;
-  std::string devices;
-  std::vector<std::string> targets, exclude, pin, memory, shapes, dims, constants, inputs, plugins,
-      data_roots;
-  int threads = 0;
-  std::string database, accuracy = "default", effort, json, save_outputs, config,
-                        required_signature;
-  std::optional<double> budget;  // none, and no effort: for as long as it takes
-  bool frozen_costs = false;
-  bool recompile = false;       // the model inside an artifact
-  bool always_measure = false;  // no flag: what `tune` does
-  double max_error = 0;
+  std::vector<std::string> shapes, dims, constants, inputs, plugins, data_roots;
+  std::string accuracy = "default", given_effort, json, save_outputs, required_signature;
+  bool recompile = false;  // the model inside an artifact
 };
 
 // Seconds that commands whose program stays measure for, unless the user says how long.

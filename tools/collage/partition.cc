@@ -10,15 +10,14 @@
 #include "backend/targets/backends.h"
 #include "backend/targets/plugins.h"
 #include "choose/light_cover.h"
-#include "compiler/mock_partition.h"
 #include "compiler/tuning_passes.h"
 #include "ir/text_printer.h"
 #include "options.h"
 #include "partition/by_device.h"
 #include "passes/devices/plan_devices.h"
 #include "report/report.h"
+#include "report_source.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script.h"
 
 namespace collage::tool {
 
@@ -51,21 +50,10 @@ Status print_module(const Module& module, PrintOptions print = {}) {
   return {};
 }
 
-// Relay text as it is, other models simplified.
-Result<Module> load_as_written(const SharedOptions& options, PrintOptions& print, bool positions) {
-  if (!tensor_program::is_module_text(options.model)) return TRY(load(options)).impl().module;
-  TRY(check_destinations(options));
-  return load_text_as_is(options.model, print.by_type_only, positions);
-}
-
 Status partition_by_mock_costs(const SharedOptions& options, const PartitionConfig& config) {
   PrintOptions print;
-  Module module = TRY(load_as_written(options, print, false));
-  TRY(tensor_program::link_programs(module));
-  TargetConstraints constraints =
-      TRY(TargetConstraints::parse(options.exclude, options.pin, {}, config.specs));
-  TRY(constraints.check_pins(config.specs));
-  MockPartition partition = TRY(partition_with_mock_costs(module, config, constraints));
+  Model model = TRY(load_as_written(options, print.by_type_only));
+  const MockPartition partition = TRY(mock_partition(model.impl().module, options, config));
   TRY(print_module(partition.module, print));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
@@ -74,7 +62,8 @@ Status partition_by_mock_costs(const SharedOptions& options, const PartitionConf
 Status partition_lightly(const SharedOptions& options, const std::vector<PartitionSpecPtr>& specs,
                          const TargetConstraints& constraints) {
   Model model = TRY(load(options));
-  ListedPartition partition = TRY(partition_without_costs(model.impl().module, specs, constraints));
+  ListedPartition partition =
+      TRY(partition_without_costs(constraints.annotated(model.impl().module), specs));
   TRY(print_module(partition.module));
   if (!options.json.empty()) TRY(write_json(options.json, to_json(partition, options)));
   return {};
@@ -86,7 +75,7 @@ Status partition_for_devices(const SharedOptions& options) {
   for (const std::string& pin : options.pin)
     pins.push_back(TRY(DevicePin::parse(pin).with_context("--pin")));
   PrintOptions print;
-  Module module = TRY(load_as_written(options, print, true));
+  Module module = TRY(load_as_written(options, print.by_type_only, true)).impl().module;
   Function& main = module.functions.at("main");
   if (!pins.empty()) main = TRY(annotate_devices(main, pins));
   module = TRY(plan_devices(module, devices));

@@ -5,9 +5,9 @@
 #include "artifact.h"
 #include "backend/targets/backends.h"
 #include "base/resident_memory.h"
-#include "compiler/mock_partition.h"
 #include "report/layers.h"
 #include "report/read_report.h"
+#include "tensor_program/module_programs.h"
 #include "tensor_program/script/script.h"
 
 namespace collage::tool {
@@ -27,30 +27,34 @@ bool has_mock_costs(const SharedOptions& options) {
   return config.ok() && config->mock_costs.has_value();
 }
 
-// The module that a configuration's mock costs apply to: Relay text as it is, ONNX simplified.
-Result<Model> load_for_mock_costs(const SharedOptions& options) {
-  if (!tensor_program::is_module_text(options.model)) return load(options);
-  TRY(check_destinations(options));
-  auto impl = std::make_shared<internal::ModelImpl>();
-  impl->path = options.model;
-  std::unordered_set<const void*> unknown;
-  impl->module = TRY(load_text_as_is(options.model, unknown));
-  return Model(std::move(impl));
-}
-
 Result<CompileReport> mock_report(const Model& model, const SharedOptions& options) {
   PartitionConfig config = TRY(read_config(options.config));
-  TargetConstraints constraints =
-      TRY(TargetConstraints::parse(options.exclude, options.pin, {}, config.specs));
-  TRY(constraints.check_pins(config.specs));
-  MockPartition partition =
-      TRY(partition_with_mock_costs(model.impl().module, config, constraints, true));
+  const MockPartition partition = TRY(mock_partition(model.impl().module, options, config, true));
   if (partition.search.covers.empty())
     return unsupported("{}: nothing to partition", options.model);
   return report_of(partition, config);
 }
 
 }  // namespace
+
+Result<Model> load_as_written(const SharedOptions& options,
+                              std::unordered_set<const void*>& unknown, bool positions) {
+  if (!tensor_program::is_module_text(options.model)) return load(options);
+  TRY(check_destinations(options));
+  auto impl = std::make_shared<internal::ModelImpl>();
+  impl->path = options.model;
+  impl->module = TRY(load_text_as_is(options.model, unknown, positions));
+  return Model(std::move(impl));
+}
+
+Result<MockPartition> mock_partition(Module module, const SharedOptions& options,
+                                     const PartitionConfig& config, bool keep_search) {
+  TRY(tensor_program::link_programs(module));
+  const TargetConstraints constraints =
+      TRY(TargetConstraints::parse(options.exclude, options.pin, {}, config.specs));
+  TRY(constraints.check_pins(config.specs));
+  return partition_with_mock_costs(constraints.annotated(std::move(module)), config, keep_search);
+}
 
 Result<ReportSource> ReportSource::open(const SharedOptions& options, bool timed) {
   ReportSource source;
@@ -67,7 +71,8 @@ Result<ReportSource> ReportSource::open(const SharedOptions& options, bool timed
   RunFacts facts;
   facts.threads = thread_count(options);
   if (has_mock_costs(options)) {
-    Model model = TRY(load_for_mock_costs(options));
+    std::unordered_set<const void*> unknown;
+    Model model = TRY(load_as_written(options, unknown));
     source.report_ = report_json(model, TRY(mock_report(model, options)), facts);
     source.predict_ = [model](const SharedOptions& other) -> Result<CoverPrediction> {
       const double seconds = TRY(mock_report(model, other)).predicted_seconds;

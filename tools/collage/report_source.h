@@ -2,6 +2,7 @@
 // compiled now, or one that is partitioned by a configuration's mock costs.
 #pragma once
 
+#include "compiler/mock_partition.h"
 #include "options.h"
 #include "report/report.h"
 
@@ -25,6 +26,14 @@ class ReportSource {
   std::function<Result<CoverPrediction>(const SharedOptions&)> predict_;  // null: from a file
   std::optional<double> without_flags_;  // seconds, once it was asked
 };
+
+// Reads text as it is written, and other models simplified. `unknown`, `positions`: as
+// load_text_as_is.
+Result<Model> load_as_written(const SharedOptions& options,
+                              std::unordered_set<const void*>& unknown, bool positions = false);
+// Partitions by the configuration's mock costs, with the flags' constraints.
+Result<MockPartition> mock_partition(Module module, const SharedOptions& options,
+                                     const PartitionConfig& config, bool keep_search = false);
 
 // Returns a regular expression that matches these names and no others.
 std::string exactly(const std::vector<std::string>& names);

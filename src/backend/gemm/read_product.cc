@@ -20,18 +20,6 @@ Matrices matrices_of(const Shape& shape) {
   return {{shape.begin(), shape.end() - 2}, shape[shape.size() - 2], shape.back()};
 }
 
-std::vector<int64_t> batch_offsets(const Matrices& operand, const Shape& batch) {
-  const Ints strides = broadcast_strides(operand.batch, batch);
-  const int64_t matrix = operand.rows * operand.columns, count = num_elements(batch);
-  std::vector<int64_t> offsets;
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = i, at = 0;
-    for (size_t d = batch.size(); d-- > 0; rest /= batch[d]) at += rest % batch[d] * strides[d];
-    offsets.push_back(at * matrix);
-  }
-  return offsets;
-}
-
 Result<Operand> operand_of(const Function& function, const Expr& expr) {
   Operand operand;
   operand.shape = expr->tensor_type().shape;
@@ -130,8 +118,8 @@ Result<Product> read_product(const Function& function) {
     rows *= count;
     p.a_offsets = p.b_offsets = {0};
   } else {
-    p.a_offsets = batch_offsets(a, result.batch);
-    p.b_offsets = batch_offsets(b, result.batch);
+    p.a_offsets = batch_offsets(a.batch, result.batch, a.rows * a.columns);
+    p.b_offsets = batch_offsets(b.batch, result.batch, b.rows * b.columns);
   }
   if (rows > std::numeric_limits<int>::max()) return unsupported("{} rows", rows);
   p.m = static_cast<int>(rows);

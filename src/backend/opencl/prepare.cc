@@ -1,12 +1,12 @@
 #include "backend/opencl/prepare.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
+#include "passes/attention.h"
 
 namespace collage::opencl {
 namespace {
@@ -53,28 +53,6 @@ Result<Expr> convolution(const CallNode& call, const Expr& whole) {
   return make_call(call.op->name, {data, call.args[1]}, std::move(attrs));
 }
 
-/// What is added to the scores where query i may see keys 0 to i alone.
-Expr causal_mask(int64_t queries, int64_t keys) {
-  Tensor mask = Tensor::empty(DType::kFloat32, {queries, keys});
-  for (int64_t i = 0; i < queries; ++i)
-    for (int64_t j = 0; j < keys; ++j)
-      mask.data<float>()[i * keys + j] = j <= i ? 0.0f : std::numeric_limits<float>::lowest();
-  return make_constant(std::move(mask));
-}
-
-Result<Expr> attention(const CallNode& call) {
-  Expr scores = TRY(product(call.args[0], TRY(transposed(call.args[1]))));
-  const Shape shape = shape_of(scores);
-  scores = TRY(
-      make_call("multiply", {scores, make_scalar(static_cast<float>(call.attrs.real("scale")))}));
-  if (call.args.size() > 3) scores = TRY(make_call("add", {scores, call.args[3]}));
-  if (call.attrs.flag("causal"))
-    scores = TRY(
-        make_call("add", {scores, causal_mask(shape[shape.size() - 2], shape[shape.size() - 1])}));
-  const Expr weights = TRY(make_call("nn.softmax", {scores}, {{"axis", int64_t{-1}}}));
-  return product(weights, call.args[2]);
-}
-
 }  // namespace
 
 Result<Function> prepared(const Function& flat) {
@@ -86,10 +64,9 @@ Result<Function> prepared(const Function& flat) {
     if (name == "nn.matmul" || name == "nn.batch_matmul") return matmul(*call, rebuilt);
     if (name == "nn.conv1d" || name == "nn.conv2d" || name == "nn.conv3d")
       return convolution(*call, rebuilt);
-    if (name == "nn.attention") return attention(*call);
     return rebuilt;
   });
-  return rewriter.rewrite(flat);
+  return rewriter.rewrite(TRY(expand_attention(flat)));
 }
 
 }  // namespace collage::opencl

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/targets/backends.h"
+#include "base/regex.h"
 
 namespace collage {
 
@@ -86,14 +87,6 @@ Status check_declared(const DeclaredDevices& declared, const std::vector<Target>
   return {};
 }
 
-// "gpu:1", or a declared name; no backend's.
-std::optional<VirtualDevice> read_device(const std::string& text, const DeclaredDevices& devices) {
-  const bool may_be = devices.declares(text) || text.find(':') != std::string::npos;
-  if (!may_be || find_backend(text) != nullptr) return {};
-  const Result<VirtualDevice> device = devices.find(text);
-  return device ? std::optional(*device) : std::nullopt;
-}
-
 // Which equals sign of REGEX=TARGET is that one. Options of targets and regular expressions hold
 // some too: it is the last one that the name of a backend follows, else the last. npos: none.
 template <typename IsBackend>
@@ -112,36 +105,27 @@ size_t end_of_regex(const std::string& text, const IsBackend& is_backend) {
 
 }  // namespace
 
-Result<TargetsNamed> TargetsNamed::parse(const std::string& text, const DeclaredDevices& devices) {
-  TargetsNamed named;
-  named.text_ = text;
-  if (const auto device = read_device(text, devices)) {
-    named.device_ = *device;
-  } else {
-    named.target_ = TRY(TargetName::parse(devices.with_numbers(text)));
-    named.text_ = named.target_->text();
-  }
-  return named;
-}
-
-bool TargetsNamed::means(const Target& target) const {
-  if (target_) return target_->means(target);
-  return target.device.device == device_.device && target.device.id == device_.id;
-}
-
 Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string>& exclude,
                                                    const std::vector<std::string>& pin,
                                                    const DeclaredDevices& devices,
                                                    std::span<const PartitionSpecPtr> others) {
   TargetConstraints constraints;
-  const auto is_known = [&](const std::string& kind) {
-    return find_backend(kind) != nullptr || read_device(kind, devices) ||
+  const auto is_backend = [&](const std::string& kind) {
+    return find_backend(kind) != nullptr ||
            std::any_of(others.begin(), others.end(),
                        [&](const PartitionSpecPtr& spec) { return spec->target.kind == kind; });
   };
+  // A device may be called as a backend is.
+  const auto named = [&](const std::string& text) {
+    return TargetsNamed::parse(text, is_backend(text) ? DeclaredDevices() : devices);
+  };
+  const auto is_known = [&](const std::string& text) {
+    const Result<TargetsNamed> name = named(text);
+    return name.ok() && (name->kind().empty() || is_backend(name->kind()));
+  };
   const auto known = [&](const std::string& text) -> Result<TargetsNamed> {
-    TargetsNamed name = TRY(TargetsNamed::parse(text, devices));
-    if (!name.kind().empty() && !is_known(name.kind()))
+    TargetsNamed name = TRY(named(text));
+    if (!name.kind().empty() && !is_backend(name.kind()))
       return usage_error("unknown backend '{}'", name.kind());
     return name;
   };
@@ -160,8 +144,9 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
     const size_t equals = end_of_regex(text, is_known);
     if (equals == std::string::npos) return usage_error("--pin {}: expected REGEX=TARGET", text);
     TargetsNamed target = TRY(known(text.substr(equals + 1)).with_context("--pin " + text));
-    Regex origin = TRY(Regex::parse(text.substr(0, equals)).with_context("--pin " + text));
-    constraints.pins.push_back({std::move(origin), std::move(target), text});
+    const std::string origin = text.substr(0, equals);
+    TRY(Regex::parse(origin).with_context("--pin " + text));
+    constraints.pins.push_back({origin, std::move(target), text});
   }
   return constraints;
 }
@@ -172,14 +157,16 @@ bool TargetConstraints::excludes(const Target& target) const {
   });
 }
 
-bool TargetConstraints::allows(const Target& target, const CallNode& call) const {
-  for (const Exclusion& exclusion : exclusions)
-    if (exclusion.target.means(target) &&
-        (exclusion.op.empty() || (call.op != nullptr && exclusion.op == call.op->name)))
-      return false;
-  for (const Pin& pin : pins)
-    if (!pin.target.means(target) && pin.origin.found_in(call.origin())) return false;
-  return true;
+Module TargetConstraints::annotated(Module module) const {
+  if (exclusions.empty() && pins.empty()) return module;
+  for (auto& [name, function] : module.functions) {
+    if (function->attrs.has("Primitive")) continue;
+    Attrs attrs = function->attrs;
+    for (const Exclusion& one : exclusions) state_targets(kExclude, one.target, one.op, attrs);
+    for (const Pin& pin : pins) state_targets(kPin, pin.target, pin.origin, attrs);
+    function = make_function(function->params, function->body, std::move(attrs));
+  }
+  return module;
 }
 
 Status TargetConstraints::check_pins(std::span<const PartitionSpecPtr> specs) const {

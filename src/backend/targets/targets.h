@@ -3,34 +3,17 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
-#include "base/regex.h"
 #include "ir/module.h"
 #include "partition/config.h"
+#include "partition/stated_targets.h"
 #include "passes/devices/declared_devices.h"
 
 namespace collage {
-
-// Targets by a user's name: as TargetName, or all on one device, "gpu:1" or the name that it was
-// declared with.
-class TargetsNamed {
- public:
-  static Result<TargetsNamed> parse(const std::string& text, const DeclaredDevices& devices = {});
-  bool means(const Target& target) const;
-  const std::string& text() const { return text_; }
-  // The backend's name; empty for a device.
-  std::string kind() const { return target_ ? target_->kind() : ""; }
-
- private:
-  std::string text_;
-  std::optional<TargetName> target_;
-  VirtualDevice device_;
-};
 
 // A user's constraints on targets: "native", "native:nn.conv2d"; "layer3.*=onednn", "layer3.*=mylib
 // -device=gpu:1", "layer3.*=gpu:1".
@@ -40,7 +23,7 @@ struct TargetConstraints {
     std::string op;  // empty: the whole target
   };
   struct Pin {
-    Regex origin;
+    std::string origin;  // a regular expression
     TargetsNamed target;
     std::string text;  // as given
   };
@@ -52,8 +35,9 @@ struct TargetConstraints {
                                          const std::vector<std::string>& pin,
                                          const DeclaredDevices& devices = {},
                                          std::span<const PartitionSpecPtr> others = {});
-  bool allows(const Target& target, const CallNode& call) const;
   bool excludes(const Target& target) const;  // altogether
+  // States them in every function that is no kernel (partition/stated_targets.h).
+  Module annotated(Module module) const;
   // Fails when a pin names a target that is not among these.
   Status check_pins(std::span<const PartitionSpecPtr> specs) const;
 };

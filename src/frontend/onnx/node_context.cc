@@ -126,19 +126,6 @@ int64_t product(const Shape& shape, size_t begin, size_t end) {
   return result;
 }
 
-Result<Shape> broadcast_shapes(const Shape& a, const Shape& b) {
-  Shape result(std::max(a.size(), b.size()));
-  for (size_t i = 0; i < result.size(); ++i) {
-    const size_t from_end = result.size() - i;
-    const int64_t x = from_end <= a.size() ? a[a.size() - from_end] : 1;
-    const int64_t y = from_end <= b.size() ? b[b.size() - from_end] : 1;
-    if (x != y && x != 1 && y != 1)
-      return bad_model("shapes {} and {} do not broadcast", shape_to_string(a), shape_to_string(b));
-    result[i] = x == 1 ? y : x;
-  }
-  return result;
-}
-
 Status check_computed_shape(const Shape& shape) {
   if (static_cast<int64_t>(shape.size()) > kMaxRank)
     return bad_model("a result has rank {}, the limit is {}", shape.size(), kMaxRank);

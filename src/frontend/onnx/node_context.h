@@ -119,8 +119,6 @@ inline int64_t rank_of(const Expr& expr) { return static_cast<int64_t>(shape_of(
 
 // Returns the product of the dimensions from `begin` to before `end`.
 int64_t product(const Shape& shape, size_t begin, size_t end);
-// Broadcasts two shapes as numpy does.
-Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
 // Compares a computed shape with the limits before it is used.
 Status check_computed_shape(const Shape& shape);
 

@@ -151,15 +151,6 @@ class Rewrite {
   std::unordered_map<const FunctionNode*, Function> functions_;
 };
 
-size_t copies_in(const Expr& body) {
-  size_t count = 0;
-  for (const Expr& expr : post_order(body)) {
-    count += as_op(expr, "device_copy") != nullptr;
-    if (const auto* function = as<FunctionNode>(expr)) count += copies_in(function->body);
-  }
-  return count;
-}
-
 }  // namespace
 
 Result<Module> plan_devices(const Module& module, const DeclaredDevices& devices) {
@@ -181,12 +172,6 @@ Result<KernelDevices> kernel_devices(const Module& module, const DeclaredDevices
     }
   }
   return result;
-}
-
-size_t count_device_copies(const Module& module) {
-  size_t count = 0;
-  for (const auto& [name, function] : module.functions) count += copies_in(function->body);
-  return count;
 }
 
 }  // namespace collage

@@ -32,7 +32,4 @@ Result<Module> plan_devices(const Module& module, const DeclaredDevices& devices
 using KernelDevices = std::unordered_map<const ExprNode*, PlannedDevice>;
 Result<KernelDevices> kernel_devices(const Module& module, const DeclaredDevices& devices);
 
-// Counts the module's copies from place to place.
-size_t count_device_copies(const Module& module);
-
 }  // namespace collage

@@ -13,6 +13,7 @@
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
+#include "passes/devices/device_copies.h"
 #include "passes/devices/operators.h"
 #include "passes/devices/plan_devices.h"
 

@@ -2,6 +2,7 @@
 // nn.bias_add.
 #include "frontend/onnx/operators/converters.h"
 #include "frontend/onnx/operators/matrix_product.h"
+#include "ops/type_rules.h"
 
 namespace collage::frontend {
 

@@ -1,5 +1,6 @@
 // Normalisations. Those the IR has map to it; the rest is written out.
 #include "frontend/onnx/operators/converters.h"
+#include "ops/type_rules.h"
 
 namespace collage::frontend {
 

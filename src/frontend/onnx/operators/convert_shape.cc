@@ -6,6 +6,7 @@
 #include "base/integers.h"
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/operators/converters.h"
+#include "ops/type_rules.h"
 
 namespace collage::frontend {
 
