@@ -1,7 +1,10 @@
 #include "backend/onednn/kernels/program.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <new>
 
 #include "backend/onednn/kernels/loaders.h"
@@ -11,6 +14,7 @@
 #include "base/integers.h"
 #include "base/mapped_file.h"
 #include "runtime/huge_pages.h"
+#include "runtime/of_process.h"
 #include "runtime/shared_constants.h"
 
 namespace collage::onednn {
@@ -25,6 +29,41 @@ std::shared_ptr<void> constant_memory(size_t bytes) {
   Result<std::shared_ptr<void>> memory = allocate_on_huge_pages(bytes);
   if (!memory) throw std::bad_alloc();
   return *memory;
+}
+
+// What reorders compute in, several times the weights for Winograd: kept from one to the next,
+// since to clear fresh pages takes as long as the reorder. Between two the system may take it back.
+class ReorderScratch {
+ public:
+  void reorder(const dnnl::reorder::primitive_desc& pd, dnnl::memory& from, dnnl::memory& to) {
+    std::lock_guard lock(mutex_);
+    const Desc pad = pd.scratchpad_desc();
+    if (const size_t bytes = std::max(pad.get_size(), kLeast); bytes_ < bytes) {
+      bytes_ = 0;
+      block_.reset();
+      block_ = constant_memory(bytes);
+      bytes_ = bytes;
+    }
+    dnnl::memory scratch(pad, engine(), block_.get());
+    dnnl::reorder(pd).execute(
+        stream(), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}, {DNNL_ARG_SCRATCHPAD, scratch}});
+    ::madvise(block_.get(), bytes_, MADV_FREE);  // a hint
+  }
+
+ private:
+  static constexpr size_t kLeast = size_t{8} << 20;  // has huge pages of its own
+  std::mutex mutex_;
+  std::shared_ptr<void> block_;
+  size_t bytes_ = 0;
+};
+
+void reorder(dnnl::memory& from, dnnl::memory& to) {
+  static auto* scratch = new OfProcess<ReorderScratch>();
+  const dnnl::reorder::primitive_desc pd(from, to, attributes());
+  if (pd.scratchpad_desc().get_size() > 0)
+    scratch->get().reorder(pd, from, to);
+  else
+    dnnl::reorder(pd).execute(stream(), from, to);
 }
 
 // Memory objects of its own, pointed at the caller's buffers.
@@ -165,7 +204,7 @@ Value ProgramBuilder::constant(const Tensor& tensor, const Desc& given, const De
     std::shared_ptr<void> packed = constant_memory(wanted.get_size());
     dnnl::memory from(given, engine(), const_cast<void*>(tensor.raw()));
     dnnl::memory to(wanted, engine(), packed.get());
-    dnnl::reorder(from, to).execute(stream(), from, to);
+    reorder(from, to);
     slot.constant = shared_constant({std::move(packed), slot.constant.bytes});
   }
   return add_slot(*code_, std::move(slot));
