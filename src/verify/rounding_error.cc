@@ -35,6 +35,9 @@ constexpr double kMost = 0.25;
 // Where float32's roundings move elements by such a part of their scale the function is chaotic: no
 // draw of noise is near another, and neither is one honest program's result.
 constexpr double kChaotic = 1.0 / 16;
+// Where they move them by such a part a gate may open by chance, and moves do not scale: in most
+// draws all moves little, in some by much, however little noise there is.
+constexpr double kAmplified = 1e-3;
 // Arithmetic of a function that is evaluated in no time.
 constexpr double kCheap = 1e7;
 constexpr int kFirstDraws = 1, kFirstCheapDraws = 4, kMostDraws = 8, kMostCheapDraws = 64;
@@ -267,7 +270,7 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
     const bool quantised = source.kind == Kind::kQuantisation,
                decided = source.kind == Kind::kDecisions;
     if (!is_float(expected.dtype()) && !quantised && !decided) continue;
-    std::vector<double>& of = moves.of[o];
+    std::vector<double>&of = moves.of[o], &most = moves.most[o];
     const int64_t count = expected.size();
     // NaN marks what may be anything (with_noise_of_sizes, with_nothing_infinite).
     const bool marks = source.tile > 0 || source.kind == Kind::kFactors;
@@ -282,6 +285,8 @@ Status RoundingErrors::draw(const Source& source, Moves& moves) {
           continue;
         }
         const double moved = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) : 0;
+        if (before < kMostDraws)
+          most[static_cast<size_t>(i)] = std::max(most[static_cast<size_t>(i)], moved);
         by = quantised ? std::max(by, moved)
              : decided ? std::max(by, moved / kPeak)
                        : combined(by * old_part, moved * part);
@@ -296,7 +301,8 @@ Result<const RoundingErrors::Moves*> RoundingErrors::moves(const Source& source)
   Moves& moves = known_[source];
   if (moves.draws == 0)
     for (const Tensor& output : expected_)
-      moves.of.emplace_back(static_cast<size_t>(output.size()), 0);
+      for (auto* moved : {&moves.of, &moves.most})
+        moved->emplace_back(static_cast<size_t>(output.size()), 0);
   // Which integers become their neighbours is chance in every draw: more of them tell no more.
   const int draws =
       source.kind == Kind::kQuantisation ? std::min(draws_, kFirstCheapDraws) : draws_;
@@ -335,8 +341,10 @@ Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Roun
   const Magnitudes magnitudes(expected);
   std::vector<double> typical = of_groups(expected, magnitudes, *all, quantises_);
   if (rounding.tensors == 0 && !quantises_)
-    for (double& part : typical)
+    for (double& part : typical) {
+      amplified_ |= !halves_ && part > kAmplified;
       if (part > kChaotic) part = std::max(part, 1.0);
+    }
   with_numbers(expected, [&](const auto& number) {
 #pragma omp parallel for if (count > kFewElements)
     for (int64_t i = 0; i < count; ++i) {
@@ -345,6 +353,11 @@ Result<RoundingErrors::Movement> RoundingErrors::moved(size_t output, const Roun
         by[i] = std::max(by[i], typical[magnitudes.group(b)] * scale_of(magnitudes, b));
     }
   });
+  for (const Part& part : parts_of(rounding)) {
+    if (!amplified_ || part.source.kind != Kind::kArithmetic) continue;
+    const std::vector<double>& most = TRY(moves(part.source))->most[output];
+    for (int64_t i = 0; i < count; ++i) by[i] = std::max(by[i], most[at(i)]);
+  }
   // A decision excuses what becomes of it alone.
   if (decisions_) {
     const std::vector<double>& of = TRY(moves({Kind::kDecisions}))->of[output];
@@ -416,8 +429,8 @@ Result<Difference> RoundingErrors::while_in_doubt(
     Difference difference = TRY(compare());
     const bool numbers =
         std::isfinite(difference.worst_actual) && std::isfinite(difference.worst_expected);
-    const bool by_chance = numbers && difference.judged > 0 &&
-                           difference.wrong <= kChance + difference.judged / kChanceOneIn;
+    const bool few = difference.wrong <= kChance + difference.judged / kChanceOneIn;
+    const bool by_chance = numbers && difference.judged > 0 && (few || amplified_);
     const bool undecided = !decisions_ && !jumping_.empty();
     if (difference.within || !by_chance || (!undecided && draws_ >= most_draws_)) return difference;
     if (!undecided) draws_ = std::min(most_draws_, 4 * draws_);

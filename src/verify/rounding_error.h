@@ -86,6 +86,7 @@ class RoundingErrors {
   struct Moves {
     int draws = 0;
     std::vector<std::vector<double>> of;
+    std::vector<std::vector<double>> most;  // of one draw, by all of its noise
   };
 
   // Tolerances kept for reuse: variants of one function are compared one after the other.
@@ -99,7 +100,8 @@ class RoundingErrors {
   RoundingErrors(Function function, std::vector<Tensor> inputs)
       : function_(std::move(function)), inputs_(std::move(inputs)) {}
   Result<Tolerance> tolerance(size_t output, const Rounding& rounding);
-  // Compares again with decisions and more draws while few elements are wrong, which may be chance.
+  // Compares again with decisions and more draws while it may be chance that elements are wrong: if
+  // they are few, or roundings move them far.
   Result<Difference> while_in_doubt(const std::function<Result<Difference>()>& compare);
   std::vector<Part> parts_of(const Rounding& rounding) const;
   Result<const Moves*> moves(const Source& source);
@@ -115,6 +117,7 @@ class RoundingErrors {
   std::vector<Known> moved_;
   int draws_ = 1, most_draws_ = 1;
   bool quantises_ = false, halves_ = false, decisions_ = false;
+  bool amplified_ = false;  // float32's roundings move elements far
 };
 
 }  // namespace collage

@@ -63,7 +63,7 @@ std::vector<Tensor> in_other_order(const Function& function, const std::vector<T
 }
 
 TEST(DeepModels, MayErrByWhatTheirReferenceMoves) {
-  const Function deep = network(40, 3);
+  const Function deep = network(34, 3);
   ReferenceCheck reference(deep);
   const ReferenceInputs& asked = reference.seeded().value()[0];
   const Tensor honest = in_other_order(deep, asked.inputs)[0];
