@@ -331,9 +331,9 @@ Status PostgresStorage::write(const Batch& batch) {
 }
 
 Result<int64_t> PostgresStorage::used_bytes() {
-  const PostgresAnswer answer =
-      TRY(ask("SELECT pg_total_relation_size('collage_costs')", {}).with_context(name_));
-  return answer.number(0, 0);
+  Result<PostgresAnswer> answer = ask("SELECT pg_total_relation_size('collage_costs')", {});
+  if (!answer) return std::move(answer).status().with_context(name_);
+  return answer->number(0, 0);
 }
 
 Status PostgresStorage::open_spool() {

@@ -30,9 +30,10 @@ make_system() {
     "$name" "$system" "${mirror[$name]}" "$script" && registries "$system" && touch "$system/made"
 }
 
-# The working tree as git sees it, without what was built.
+# The working tree as git sees it, in place of what was copied before; what was built there stays.
 copy_sources() {
   mkdir -p "$1"
+  find "$1" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
   git -C "$root" ls-files -z --cached --others --exclude-standard |
     while IFS= read -r -d '' file; do [ ! -e "$root/$file" ] || printf '%s\0' "$file"; done |
     tar -C "$root" --null -T - -c | tar -C "$1" -x
