@@ -12,7 +12,7 @@ constexpr int kMostNestedTerms = 64;
 
 class ExtentParser {
  public:
-  ExtentParser(const std::vector<Token>& tokens, size_t& at) : tokens_(tokens), at_(at) {}
+  explicit ExtentParser(TokenReader& tokens) : tokens_(tokens) {}
 
   Result<Term> sum(int nested) {
     Term left = TRY(product(nested));
@@ -51,40 +51,32 @@ class ExtentParser {
 
   Result<Term> factor(int nested) {
     if (nested == kMostNestedTerms) return too_deep();
-    const Token& token = tokens_[at_];
+    const Token& token = tokens_.peek();
     if (accept("(")) {
       Term inner = TRY(sum(nested + 1));
-      if (!accept(")")) return unexpected("')'");
+      TRY(tokens_.take(")"));
       return inner;
     }
     if (token.kind == Token::Kind::kName) {
-      ++at_;
+      tokens_.next();
       const bool least = token.text == "min";
       if ((!least && token.text != "max") || !accept("(")) return var(token.text);
       const Term a = TRY(sum(nested + 1));
-      if (!accept(",")) return unexpected("','");
+      TRY(tokens_.take(","));
       const Term b = TRY(sum(nested + 1));
-      if (!accept(")")) return unexpected("')'");
+      TRY(tokens_.take(")"));
       return least ? min(a, b) : max(a, b);
     }
-    if (token.kind != Token::Kind::kNumber) return unexpected("an extent");
-    ++at_;
+    if (token.kind != Token::Kind::kNumber) return tokens_.unexpected("an extent");
+    tokens_.next();
     Term number = TRY(number_of(token.text, false));
     if (number.dtype() != DType::kInt32) return bad_model("{} is no extent", printable(token.text));
     return number;
   }
 
-  bool accept(std::string_view mark) {
-    if (tokens_[at_].kind != Token::Kind::kMark || tokens_[at_].text != mark) return false;
-    ++at_;
-    return true;
-  }
-  Status unexpected(std::string_view wanted) const {
-    return bad_model("'{}' where {} should stand", printable(tokens_[at_].text), wanted);
-  }
+  bool accept(std::string_view mark) { return tokens_.accept(mark); }
 
-  const std::vector<Token>& tokens_;
-  size_t& at_;
+  TokenReader& tokens_;
 };
 
 Term with_values(const Term& extent, const Symbols& symbols) {
@@ -129,9 +121,7 @@ std::optional<Linear> linear(const Term& term) {
 
 }  // namespace
 
-Result<Term> parse_extent(const std::vector<Token>& tokens, size_t& at) {
-  return ExtentParser(tokens, at).sum(0);
-}
+Result<Term> parse_extent(TokenReader& tokens) { return ExtentParser(tokens).sum(0); }
 
 std::vector<std::string> unknown_symbols(const Term& extent, const Symbols& known) {
   std::vector<std::string> names;

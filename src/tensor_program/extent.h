@@ -20,8 +20,8 @@ namespace collage::tensor_program {
 /// The values of symbols.
 using Symbols = std::map<std::string, int64_t>;
 
-/// Parses the extent that starts at `tokens[at]`, and moves `at` behind it.
-Result<Term> parse_extent(const std::vector<Token>& tokens, size_t& at);
+/// Parses the extent that is read next.
+Result<Term> parse_extent(TokenReader& tokens);
 
 /// Returns the names without a value, each once; none for an undefined extent.
 std::vector<std::string> unknown_symbols(const Term& extent, const Symbols& known);

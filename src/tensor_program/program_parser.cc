@@ -16,9 +16,9 @@ namespace {
 constexpr int kMostNested = 256;
 constexpr size_t kMostDeclarations = 1000;
 
-class Parser {
+class Parser : TokenReader {
  public:
-  Parser(std::string_view text, TextPlace first) : tokens_(tokens_of(text, first)) {}
+  Parser(std::string_view text, TextPlace first) : TokenReader(text, first) {}
 
   Result<Program> program() {
     const auto read = [&]() -> Status {
@@ -49,7 +49,7 @@ class Parser {
     if (legal.ok()) legal = check(program_, &where);
     if (legal.ok()) return std::move(program_);
     const auto declared = declared_.find(where);
-    const TextPlace place = declared != declared_.end() ? declared->second : tokens_[0].place;
+    const TextPlace place = declared != declared_.end() ? declared->second : at(0).place;
     return std::move(legal).with_context(place.to_string());
   }
 
@@ -81,26 +81,6 @@ class Parser {
     return {};
   }
 
-  const Token& peek() const { return tokens_[at_]; }
-  bool is(std::string_view text) const {
-    return peek().text == text && peek().kind != Token::Kind::kString &&
-           peek().kind != Token::Kind::kEnd;
-  }
-  bool accept(std::string_view text) {
-    if (!is(text)) return false;
-    ++at_;
-    return true;
-  }
-  Status unexpected(std::string_view wanted) const {
-    return bad_model("'{}' where {} should stand", peek().text, wanted);
-  }
-  Status take(std::string_view text) {
-    return accept(text) ? Status() : unexpected("'" + std::string(text) + "'");
-  }
-  Result<std::string> name() {
-    if (peek().kind != Token::Kind::kName) return unexpected("a name");
-    return tokens_[at_++].text;
-  }
   /// A name whose place is kept for messages.
   Result<std::string> declared() {
     const TextPlace place = peek().place;
@@ -112,7 +92,7 @@ class Parser {
     if (peek().kind != Token::Kind::kNumber) return unexpected("a number");
     const Term value = TRY(number_of(peek().text, false));
     if (value.dtype() != DType::kInt32) return unexpected("an integer");
-    ++at_;
+    next();
     return value->integer;
   }
 
@@ -138,7 +118,7 @@ class Parser {
   /// A number; over symbols also an expression, which `size` gets then.
   Result<int64_t> extent(Term& size) {
     if (symbols_.empty()) return integer();
-    const Term read = TRY(parse_extent(tokens_, at_));
+    const Term read = TRY(parse_extent(*this));
     const std::optional<int64_t> value = value_of(read, symbols_);
     if (!value) return bad_model("{} is no extent here", term_to_string(read));
     if (!known_integer(read)) size = read;
@@ -175,7 +155,7 @@ class Parser {
   Result<std::string> scope() {
     if (!accept("in")) return std::string();
     if (peek().kind != Token::Kind::kString) return unexpected("the name of a memory scope");
-    std::string name = tokens_[at_++].text;
+    std::string name = next().text;
     if (name.empty() || name.find_first_of("\"/,") != std::string::npos)
       return bad_model("'{}' is no memory scope", name);
     return name;
@@ -221,21 +201,20 @@ class Parser {
     return take(";");
   }
 
+  static bool is_number(const Token& token) {
+    return token.kind == Token::Kind::kNumber || token.is("inff") || token.is("nanf") ||
+           token.is("infd") || token.is("nand");
+  }
   Result<Term> number() {
     const bool negative = accept("-");
-    if (peek().kind != Token::Kind::kNumber && !is("inff") && !is("nanf") && !is("infd") &&
-        !is("nand"))
-      return unexpected("a number");
-    return number_of(tokens_[at_++].text, negative);
+    if (!is_number(peek())) return unexpected("a number");
+    return number_of(next().text, negative);
   }
 
   /// Whether sum(…) starts here, and no term: max(k:4) x, not max(x, y).
   bool at_combine() const {
     if (peek().kind != Token::Kind::kName || !combine_of(peek().text)) return false;
-    const auto follows = [&](size_t ahead, std::string_view text) {
-      return at_ + ahead < tokens_.size() && tokens_[at_ + ahead].text == text;
-    };
-    return follows(1, "(") && (follows(2, ")") || follows(3, ":"));
+    return peek(1).is("(") && (peek(2).is(")") || peek(3).is(":"));
   }
 
   Status combine_into(Update& update) {
@@ -259,7 +238,7 @@ class Parser {
       TRY(take("="));
       if (accept("extern")) {
         if (peek().kind != Token::Kind::kString) return unexpected("the label of a function");
-        stage.external.label = tokens_[at_++].text;
+        stage.external.label = next().text;
         TRY(take("("));
         TRY(list(")", [&]() -> Status {
           stage.external.inputs.push_back(TRY(name()));
@@ -353,7 +332,7 @@ class Parser {
       for (const TermSpelling& spelling : term_spellings())
         if (spelling.arity == 2 && spelling.precedence > 0 && is(spelling.text)) found = &spelling;
       if (found == nullptr || found->precedence < least) return left;
-      ++at_;
+      next();
       const Term right = TRY(term(found->precedence + 1));
       left = TRY(checked_term(found->op, {left, right}));
       if (left->depth >= kMostNested) return too_deep();
@@ -389,17 +368,13 @@ class Parser {
       return inner;
     }
     if (accept("!")) return checked_term(TermOp::kNot, {TRY(operand())});
-    if (peek().kind == Token::Kind::kNumber || is("inff") || is("nanf") || is("infd") || is("nand"))
-      return number();
+    if (is_number(peek())) return number();
     if (is("-")) {
-      const Token& next = tokens_[at_ + 1];
-      if (next.kind == Token::Kind::kNumber || next.text == "inff" || next.text == "nanf" ||
-          next.text == "infd" || next.text == "nand")
-        return number();
-      ++at_;
+      if (is_number(peek(1))) return number();
+      next();
       return checked_term(TermOp::kNegate, {TRY(operand())});
     }
-    const size_t here = at_;
+    const size_t here = position();
     const std::string word = TRY(name());
     if (word == "true" || word == "false")
       return integer_constant(word == "true" ? 1 : 0, DType::kBool);
@@ -407,7 +382,7 @@ class Parser {
       const bool known =
           program_.find_buffer(word) != nullptr || program_.find_stage(word) != nullptr;
       if (!known) {
-        at_ = here;  // where the message says it is
+        seek(here);  // where the message says it is
         return bad_model("there is no {} above", word);
       }
       return load(word, program_.type_of(word).dtype, TRY(terms("]")));
@@ -421,8 +396,6 @@ class Parser {
     return cast(TRY(parse_dtype(word)), args[0]);
   }
 
-  std::vector<Token> tokens_;
-  size_t at_ = 0;
   int nested_ = 0;
   Program program_;
   Symbols symbols_;

@@ -20,13 +20,36 @@ Result<T> read_number(const std::string& text) {
 
 }  // namespace
 
-std::vector<Token> tokens_of(std::string_view text, TextPlace first) {
-  std::vector<Token> tokens;
+TokenReader::TokenReader(std::string_view text, TextPlace first) {
   Lexer lexer(text, {}, first);
-  do tokens.push_back(lexer.next());
-  while (tokens.back().kind != Token::Kind::kEnd);
-  tokens.back().text = "the end";
-  return tokens;
+  do tokens_.push_back(lexer.next());
+  while (tokens_.back().kind != Token::Kind::kEnd);
+  tokens_.back().text = "the end";
+}
+
+const Token& TokenReader::next() {
+  const Token& token = peek();
+  if (token.kind != Token::Kind::kEnd) ++at_;
+  return token;
+}
+
+bool TokenReader::accept(std::string_view text) {
+  if (!is(text)) return false;
+  next();
+  return true;
+}
+
+Status TokenReader::take(std::string_view text) {
+  return accept(text) ? Status() : unexpected("'" + std::string(text) + "'");
+}
+
+Result<std::string> TokenReader::name() {
+  if (peek().kind != Token::Kind::kName) return unexpected("a name");
+  return next().text;
+}
+
+Status TokenReader::unexpected(std::string_view wanted) const {
+  return bad_model("'{}' where {} should stand", printable(peek().text), wanted);
 }
 
 Result<Term> number_of(std::string text, bool negative) {

@@ -7,9 +7,9 @@
 
 namespace collage::tensor_program {
 
-class SymbolicParser {
+class SymbolicParser : TokenReader {
  public:
-  explicit SymbolicParser(std::string_view text) : tokens_(tokens_of(text)) {}
+  explicit SymbolicParser(std::string_view text) : TokenReader(text) {}
 
   Result<SymbolicProgram> run() {
     Result<SymbolicProgram> program = body();
@@ -47,7 +47,7 @@ class SymbolicParser {
     attribute.name = name;
     const bool whole = is("int64");
     if (!whole && !is("float32")) return unexpected("int64 or float32");
-    ++at_;
+    next();
     if (whole) {
       attribute.default_value = int64_t{0};
     } else {
@@ -56,8 +56,7 @@ class SymbolicParser {
     attribute.required = !accept("=");
     if (!attribute.required) {
       const bool negative = accept("-");
-      const Term value = TRY(number_of(peek().text, negative));
-      ++at_;
+      const Term value = TRY(number_of(next().text, negative));
       if (whole && is_float(value.dtype())) return bad_model("{} is of type int64", name);
       if (whole) {
         attribute.default_value = value->integer;
@@ -78,10 +77,10 @@ class SymbolicParser {
       keep();
       return kept_name();
     }
-    const bool in_list = at_ > 0 && tokens_[at_ - 1].kind == Kind::kMark &&
-                         (tokens_[at_ - 1].text == "[" || tokens_[at_ - 1].text == "(" ||
-                          tokens_[at_ - 1].text == ",");
-    const bool axis = in_list && peek().kind == Kind::kName && tokens_[at_ + 1].text == ":";
+    const Token* before = position() > 0 ? &at(position() - 1) : nullptr;
+    const bool in_list =
+        before != nullptr && (before->is("[") || before->is("(") || before->is(","));
+    const bool axis = in_list && peek().kind == Kind::kName && peek(1).is(":");
     if (!axis) {
       keep();
       return {};
@@ -111,7 +110,7 @@ class SymbolicParser {
 
   Result<Term> keep_extent() {
     const Token first = peek();
-    Term extent = TRY(parse_extent(tokens_, at_));
+    Term extent = TRY(parse_extent(*this));
     for (const std::string& name : unknown_symbols(extent, {}))
       if (!is_extent(name))
         return bad_model("'{}' in an extent is neither an extent nor of type int64",
@@ -129,45 +128,26 @@ class SymbolicParser {
         });
   }
 
-  void keep() { program_.pieces_.push_back({tokens_[at_++], {}}); }
+  void keep() { program_.pieces_.push_back({next(), {}}); }
   Status keep(std::string_view mark) {
     if (!is(mark)) return unexpected("'" + std::string(mark) + "'");
     keep();
     return {};
   }
   Status kept_name() {
+    const Token token = peek();
     TRY(own_name());
-    --at_;
-    keep();
+    program_.pieces_.push_back({token, {}});
     return {};
   }
   /// A name that is no symbol's.
   Result<std::string> own_name() {
-    if (peek().kind != Kind::kName) return unexpected("a name");
-    const std::string& name = tokens_[at_++].text;
+    const std::string name = TRY(this->name());
     if (std::find(symbols_.begin(), symbols_.end(), name) != symbols_.end())
       return bad_model("'{}' is a symbol already", printable(name));
     return name;
   }
 
-  const Token& peek() const { return tokens_[at_]; }
-  bool is(std::string_view text) const {
-    return peek().text == text && peek().kind != Kind::kString && peek().kind != Kind::kEnd;
-  }
-  bool accept(std::string_view text) {
-    if (!is(text)) return false;
-    ++at_;
-    return true;
-  }
-  Status take(std::string_view text) {
-    return accept(text) ? Status() : unexpected("'" + std::string(text) + "'");
-  }
-  Status unexpected(std::string_view wanted) const {
-    return bad_model("'{}' where {} should stand", printable(peek().text), wanted);
-  }
-
-  std::vector<Token> tokens_;
-  size_t at_ = 0;
   std::vector<std::string> symbols_;
   SymbolicProgram program_;
 };

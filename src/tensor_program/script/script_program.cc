@@ -370,8 +370,9 @@ class ProgramReader {
     const auto* order = std::get_if<std::string>(attrs_.find("buffers"));
     if (order == nullptr) return {};
     std::vector<Buffer> buffers;
-    for (const Token& name : tokens_of(*order))
-      if (const Buffer* buffer = program_.find_buffer(name.text)) buffers.push_back(*buffer);
+    for (TokenReader names(*order); names.peek().kind != Token::Kind::kEnd;)
+      if (const Buffer* buffer = program_.find_buffer(names.next().text))
+        buffers.push_back(*buffer);
     if (buffers.size() != program_.buffers.size())
       return at(attrs_place_, bad_model("\"buffers\" lists others than there are"));
     program_.buffers.swap(buffers);
