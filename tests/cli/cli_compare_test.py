@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import numpy as np
+from onnx import helper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), "conformance")]
@@ -123,6 +124,18 @@ def check_comparison_tells_wrong_outputs(bench):
     assert not re.search(r"over onnxruntime \d", printed), printed
 
 
+def check_what_roundings_move_is_no_difference(bench):
+    """(100000 x + x) - 100000 x is x but for some hundredths of it, which an honest runtime may round otherwise."""
+    nodes = [helper.make_node("Mul", ["x", "many"], ["a"]), helper.make_node("Add", ["a", "x"], ["b"]), helper.make_node("Sub", ["b", "a"], ["y"])]
+    made = tiny_models.model(nodes, {"x": [8, 64]}, {"y": [8, 64]}, {"many": np.float32([100000])})
+    for factor, status in ((1.003, 0), (2, 1)):
+        other = python_with_wrong_peers(bench, f"np.float32({factor}) * o.numpy()")
+        printed = bench.run("bench", bench.save("cancels.onnx", made), "--duration", "0.1", "--compare", "onnxruntime", status=status,
+                            COLLAGE_PYTHON=other)
+        assert ("over onnxruntime no ratio; " in printed) == bool(status), printed
+        shutil.rmtree(bench.path("wrong_peers"))
+
+
 def check_single_backend_runs_again(bench):
     """The backend that is fastest alone takes part in the turns: its figure is not the luckiest one of compiling, and none is printed without them."""
     name = bench.save("net.onnx", tiny_models.small_net())
@@ -136,7 +149,8 @@ def check_single_backend_runs_again(bench):
     assert "best_single_backend" not in report and re.search(r" · best single backend: \w+ \d+\.\d+ ms while compiling\n", printed), printed
 
 
-CHECKS = (check_models_in_stages, check_loops_and_selections, check_verify_against_another_runtime, check_single_backend_runs_again, check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs)
+CHECKS = (check_models_in_stages, check_loops_and_selections, check_verify_against_another_runtime, check_single_backend_runs_again, check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs,
+          check_what_roundings_move_is_no_difference)
 
 
 if __name__ == "__main__":

@@ -48,11 +48,13 @@ Status bench_staged(StagedProgram& staged, const BenchOptions& options) {
   const double once = TRY(timed_block(staged, inputs, 0, 1, outputs))[0];
   RunFacts facts;
   facts.threads = thread_count(options);
-  Rivals rivals = TRY(Rivals::start(
-      options.model,
-      TRY(file_inputs(options.model, staged.input_infos(), inputs,
-                      TRY(load_options(options)).constants)),
-      {options.compare, model_tolerance(options.max_error), facts.threads, options.max_error}));
+  ModelReference held_to;  // stages have no function that tells what roundings move
+  held_to.of_peers = model_tolerance(options.max_error);
+  Rivals rivals = TRY(
+      Rivals::start(options.model,
+                    TRY(file_inputs(options.model, staged.input_infos(), inputs,
+                                    TRY(load_options(options)).constants)),
+                    {options.compare, std::move(held_to), {}, facts.threads, options.max_error}));
   const double wanted = options.duration / once;
   const int runs = std::clamp(static_cast<int>(wanted / kStagedTurns), 2, kStagedRuns);
   const int turns = std::max(kStagedTurns, static_cast<int>(wanted / runs));

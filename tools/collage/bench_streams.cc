@@ -118,7 +118,7 @@ Result<TimedModel> time_streams(Model model, const BenchOptions& options) {
   Rivals rivals = TRY(Rivals::start(
       options.model,
       TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
-      {options.compare, model_reference(model, options.max_error).of_peers, thread_count(options),
+      {options.compare, model_reference(model, options.max_error), inputs, thread_count(options),
        options.max_error, options.streams}));
 
   RunFacts::Throughput throughput;

@@ -119,7 +119,7 @@ Result<TimedModel> time_in_turns(Model model, const BenchOptions& options) {
   Rivals rivals = TRY(Rivals::start(
       options.model,
       TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
-      {options.compare, model_reference(model, options.max_error).of_peers, facts.threads,
+      {options.compare, model_reference(model, options.max_error), inputs, facts.threads,
        options.max_error}));
   TimedModel timed{std::move(model),  std::move(program), std::move(alone), std::move(inputs), {},
                    std::move(rivals), std::move(facts)};

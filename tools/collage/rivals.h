@@ -3,13 +3,15 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/scratch_folder.h"
 #include "peer.h"
+#include "report/model_reference.h"
 #include "report/report.h"
-#include "verify/comparison.h"
+#include "verify/rounding_error.h"
 
 namespace collage::tool {
 
@@ -35,7 +37,10 @@ Result<RivalOutputs> rival_outputs(const std::string& runtime, const std::string
 
 struct RivalOptions {
   std::vector<std::string> runtimes;
-  Tolerance tolerance = {};  // of differences between outputs
+  // What outputs may differ by (of_peers); with a function, which these are the inputs of, also by
+  // what roundings move it.
+  ModelReference held_to = {};
+  std::vector<Tensor> inputs = {};
   int threads = 0;
   // Above 0: OpenVINO in bfloat16 too, whatever its errors are: whoever allows errors wants to know
   // what it does with them.
@@ -75,6 +80,7 @@ class Rivals {
 
  private:
   Rivals() = default;
+  Result<Difference> compare(size_t output, const Tensor& own, const Tensor& theirs);
   Status add(const std::string& runtime, const std::string& precision, const std::string& file,
              const std::vector<Shape>& shapes, const RivalOptions& options);
 
@@ -83,7 +89,9 @@ class Rivals {
   std::vector<std::string> names_;  // "openvino", "openvino bf16"
   std::vector<bool> exact_;         // in the precision that the model has
   std::string differing_;           // their names
-  Tolerance tolerance_;             // of their outputs
+  ModelReference held_to_;
+  std::vector<Tensor> inputs_;
+  std::optional<RoundingErrors> errors_;  // once a difference asked for them
 };
 
 // Returns speed-up and difference of outputs, a line for each of them, and the speed-up over the
