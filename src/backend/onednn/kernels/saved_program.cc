@@ -182,6 +182,12 @@ class Loading {
           return bad_model("onednn: an argument of more bytes than its value has");
         if (is_written(arg)) TRY(may_write(slot));
       }
+      const auto is_scratchpad = [](const auto& entry) {
+        return entry.first == DNNL_ARG_SCRATCHPAD;
+      };
+      if (argument_desc(step.primitive, DNNL_ARG_SCRATCHPAD).get_size() > 0 &&
+          std::none_of(step.args.begin(), step.args.end(), is_scratchpad))
+        return bad_model("onednn: a step lacks the memory that it computes in");
       return check_masks(step);
     }
     if (step.parts.parts == 0)
