@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <regex>
 
 #include "backend/onednn/check.h"
+#include "backend/onednn/onednn_backend.h"
+#include "runtime/saved_kernel.h"
+#include "runtime/thread_team.h"
 
 namespace collage::testing {
 namespace {
@@ -310,6 +314,34 @@ TEST(Elementwise, RefusesOtherTypesAndEmptyTensors) {
   Expr x = make_var("x", TensorType{{4}, DType::kInt32});
   EXPECT_NE(refusal(make_function({x}, graph.call("nn.relu", {x}))), "");
   EXPECT_NE(refusal(graph.function(graph.call("nn.relu", {graph.input({0, 4})}))), "");
+}
+
+// In the plain layout it transposes into a scratchpad, argument 80.
+TEST(Pooling, IsNotLoadedWithoutItsScratchpad) {
+  Graph graph;
+  const Function function = graph.function(maximum({1, 32, 12, 12})(graph));
+  const auto backend = make_onednn_backend();
+  const Target target{"onednn", {}, {}};
+  const TeamScope team(1);
+  const auto variants = backend->variants(function, target, {});
+  ASSERT_TRUE(variants.ok()) << variants.status().to_string();
+  int lacking = 0;
+  for (const Variant& variant : *variants) {
+    const auto kernel = backend->compile(function, variant, target, {});
+    ASSERT_TRUE(kernel.ok()) << kernel.status().to_string();
+    SavedKernel saved = (*kernel)->save().value();
+    saved.buffers = buffers_of(function, variant);
+    const KernelLoader* loader = find_kernel_loader(saved.loader);
+    ASSERT_TRUE(loader->load(saved, 1).ok());
+    const std::string without =
+        std::regex_replace(saved.description, std::regex(R"(,\[80,\d+\])"), "");
+    if (without == saved.description) continue;
+    saved.description = without;
+    EXPECT_THAT(loader->load(saved, 1).status().to_string(),
+                ::testing::HasSubstr("lacks the memory that it computes in"));
+    ++lacking;
+  }
+  EXPECT_GE(lacking, 1);
 }
 
 TEST(Pooling, RefusesWindowsThatSeeOnlyPadding) {
