@@ -1,6 +1,7 @@
 """The list of planted faults, mutations.toml."""
 
 import fnmatch
+import functools
 import os
 import re
 import tomllib
@@ -8,7 +9,8 @@ import tomllib
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
 ROOT = os.path.dirname(TESTS)
-KEYS = {"name", "file", "find", "replace", "test", "filter"}
+SOURCES = ("src", "tools", "python", "bench")
+KEYS = {"name", "find", "replace", "test", "filter"}
 BY_PARAMETER = "conformance_test"  # its tests are the cases of the ONNX suite, which are not in the tree
 
 
@@ -22,13 +24,30 @@ def read(*path):
         return file.read()
 
 
+@functools.cache
+def sources():
+    """The text of each source file, by its path from the root."""
+    return {os.path.relpath(os.path.join(folder, file), ROOT): read(folder, file) for name in SOURCES
+            for folder, _, files in os.walk(os.path.join(ROOT, name)) for file in files if file.endswith((".cc", ".py"))}
+
+
+def place(mutation):
+    """The file that holds the text to replace, and where in it: moved or reformatted code is found too."""
+    text = re.compile(r"\s+".join(map(re.escape, mutation["find"].split())))
+    found = [(file, match.span()) for file, whole in sources().items() for match in text.finditer(whole)]
+    if len(found) != 1:
+        raise ValueError(f"'{mutation['name']}': the text to replace occurs {len(found)} times, not once: {[file for file, _ in found]}")
+    return found[0]
+
+
+def file_of(mutation):
+    return place(mutation)[0]
+
+
 def mutated(mutation):
     """The file's text with the fault in it."""
-    text = read(ROOT, mutation["file"])
-    count = text.count(mutation["find"])
-    if count != 1:
-        raise ValueError(f"'{mutation['name']}': {mutation['file']} holds the text to replace {count} times, not once")
-    return text.replace(mutation["find"], mutation["replace"])
+    file, (begin, end) = place(mutation)
+    return sources()[file][:begin] + mutation["replace"] + sources()[file][end:]
 
 
 def is_script(test):

@@ -67,17 +67,17 @@ def target_of(mutation):
     """What is linked once more, and as what."""
     if not mutations.is_script(mutation["test"]):
         return mutation["test"], mutation["test"]
-    if mutation["file"].startswith("tools/"):
+    if mutations.file_of(mutation).startswith("tools/"):
         return "collage", "collage"
     return os.path.basename(os.path.realpath(os.path.join(BUILD, LIBRARY))), LIBRARY
 
 
 def rules(number, mutation):
     """The ninja text that makes what is tested with the fault, and where that will be."""
-    folder = os.path.join(FOLDER, str(number))
+    folder, file = os.path.join(FOLDER, str(number)), mutations.file_of(mutation)
     os.makedirs(folder, exist_ok=True)
     target, name = target_of(mutation)
-    source = os.path.join(folder, os.path.basename(mutation["file"]))
+    source = os.path.join(folder, os.path.basename(file))
     write(source, mutations.mutated(mutation))
     made_target = os.path.join(folder, name)
     link, text, needed = commands(target)[-1], "", []
@@ -91,7 +91,7 @@ def rules(number, mutation):
     for library in os.listdir(BUILD):  # which the program loads from beside itself
         if library.startswith("libcollage_vendor_") and not os.path.lexists(os.path.join(folder, library)):
             os.symlink(os.path.join(BUILD, library), os.path.join(folder, library))
-    for time_compiled, words in enumerate(compile_commands(target, mutation["file"])):
+    for time_compiled, words in enumerate(compile_commands(target, file)):
         original = words[words.index("-o") + 1]
         room = re.match(r"CMakeFiles/(\w+)\.dir/", original).group(1)
         made = os.path.join(folder, f"{room}_{os.path.basename(original)}")
@@ -99,11 +99,11 @@ def rules(number, mutation):
         changed = source
         if sources_of(compiled) != [compiled]:
             changed = os.path.join(folder, f"{room}_{os.path.basename(compiled)}")
-            write(changed, mutations.read(compiled).replace(f'"{os.path.join(mutations.ROOT, mutation["file"])}"', f'"{source}"'))
+            write(changed, mutations.read(compiled).replace(f'"{os.path.join(mutations.ROOT, file)}"', f'"{source}"'))
         for flag, value in (("-o", made), ("-c", changed), ("-MF", made + ".d"), ("-MT", made)):
             words[words.index(flag) + 1] = value
         # What a fault leaves unused is no reason not to build it.
-        words[words.index("-c"):words.index("-c")] = ["-Wno-error", "-iquote", os.path.dirname(os.path.join(mutations.ROOT, mutation["file"]))]
+        words[words.index("-c"):words.index("-c")] = ["-Wno-error", "-iquote", os.path.dirname(os.path.join(mutations.ROOT, file))]
         rule(f"compile{time_compiled}", made, sorted({source, changed}), shlex.join(words), made + ".d")
         library = f"lib{room}.a"
         if original in shlex.split(link):  # no library between them
@@ -131,7 +131,7 @@ def tree_with(number, mutation):
     shutil.rmtree(tree, ignore_errors=True)
     at, real = tree, mutations.ROOT
     os.makedirs(at)
-    for part in mutation["file"].split("/"):
+    for part in mutations.file_of(mutation).split("/"):
         for name in os.listdir(real):
             if name != part:
                 place = os.symlink if os.path.isdir(os.path.join(real, name)) else shutil.copy
@@ -152,9 +152,9 @@ def built_with(tree, mutation):
         if name != "python":
             os.symlink(os.path.join(BUILD, name), os.path.join(build, name))
     shutil.copytree(os.path.join(BUILD, "python", "collage"), os.path.join(build, "python", "collage"), symlinks=True)
-    to = os.path.join(build, "python", "collage", os.path.basename(mutation["file"]))
+    to = os.path.join(build, "python", "collage", os.path.basename(mutations.file_of(mutation)))
     os.remove(to)
-    shutil.copy(os.path.join(tree, mutation["file"]), to)
+    shutil.copy(os.path.join(tree, mutations.file_of(mutation)), to)
     return os.path.join(build, "collage")
 
 
@@ -198,9 +198,9 @@ def passes(test, test_filter, program=None, root=mutations.ROOT, command=None, l
 def passes_with(number, mutation, made):
     """`passes`, with the fault."""
     test, test_filter = mutation["test"], mutation["filter"]
-    if mutation["file"].endswith(".py"):
+    if mutations.file_of(mutation).endswith(".py"):
         tree = tree_with(number, mutation)
-        command = built_with(tree, mutation) if mutation["file"].startswith("python/") else None
+        command = built_with(tree, mutation) if mutations.file_of(mutation).startswith("python/") else None
         return passes(test, test_filter, root=tree, command=command)
     if made.endswith(LIBRARY):
         return passes(test, test_filter, library=os.path.dirname(made))
@@ -221,7 +221,7 @@ def main():
     os.makedirs(FOLDER, exist_ok=True)
     made, text = {}, ""
     for number, mutation in chosen:
-        if not mutation["file"].endswith(".py"):
+        if not mutations.file_of(mutation).endswith(".py"):
             added, made[number] = rules(number, mutation)
             text += added
     write(os.path.join(FOLDER, "build.ninja"), text)

@@ -71,9 +71,7 @@ Result<Expr> convert_conv_transpose(NodeContext& node) {
         return bad_model("output_shape holds {}", wanted[i]);
       const int64_t total = std::max<int64_t>(0, full - wanted[i]);
       extra[i] += std::max<int64_t>(0, wanted[i] - full);
-      const bool upper = window.auto_pad == "SAME_UPPER";
-      window.padding[i] = upper ? total / 2 : total - total / 2;
-      window.padding[i + spatial] = total - window.padding[i];
+      window.pad_same(i, total);
     }
   }
   Expr result =

@@ -41,8 +41,8 @@ Result<Window> read_window(const NodeContext& node, const Shape& data, const Int
   TRY(check_list("pads", window.padding, 2 * spatial, 0));
   window.auto_pad = TRY(node.text("auto_pad", "NOTSET"));
   if (window.auto_pad == "NOTSET") return window;
-  const bool upper = window.auto_pad == "SAME_UPPER";
-  if (!upper && window.auto_pad != "SAME_LOWER" && window.auto_pad != "VALID")
+  if (window.auto_pad != "SAME_UPPER" && window.auto_pad != "SAME_LOWER" &&
+      window.auto_pad != "VALID")
     return bad_model("auto_pad '{}' is unknown", window.auto_pad);
   window.padding.assign(2 * spatial, 0);
   if (window.auto_pad == "VALID") return window;
@@ -50,10 +50,14 @@ Result<Window> read_window(const NodeContext& node, const Shape& data, const Int
     const int64_t extent = data[i + 2], stride = window.strides[i];
     const int64_t outputs = ceil_div(extent, stride);
     const int64_t total = std::max<int64_t>(0, (outputs - 1) * stride + window.span(i) - extent);
-    window.padding[i] = upper ? total / 2 : total - total / 2;
-    window.padding[i + spatial] = total - window.padding[i];
+    window.pad_same(i, total);
   }
   return window;
+}
+
+void Window::pad_same(size_t dim, int64_t total) {
+  padding[dim] = auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+  padding[dim + rank()] = total - padding[dim];
 }
 
 Result<std::string> op_of_rank(const std::string& stem, size_t spatial, const std::string& tail) {

@@ -16,6 +16,8 @@ struct Window {
   size_t rank() const { return kernel.size(); }
   // The extent of the kernel with its dilation.
   int64_t span(size_t dim) const { return (kernel[dim] - 1) * dilations[dim] + 1; }
+  // Pads a dimension by so many elements as SAME_UPPER (an odd one behind) or SAME_LOWER say.
+  void pad_same(size_t dim, int64_t total);
 };
 
 // For data of shape (N, C, spatial…). `kernel` is the default for a node without kernel_shape
