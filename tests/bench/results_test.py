@@ -64,7 +64,7 @@ def check_chart(folder):
     with open(results_chart.PAGE, encoding="utf-8") as page, open(results_chart.CHART, encoding="utf-8") as chart:
         tables = results_chart.tables(page.read())
         assert results_chart.draw(tables) == chart.read(), "run python bench/results_chart.py"
-    assert [len(rows) for rows in tables.values()] == [10, 4], tables
+    assert [len(rows) for rows in tables.values()] == [10, 10], tables
     drawn = results_chart.draw({"One": {"bert": ("2.50", 1.5)}})
     assert ">1.50x, 2.50 ms<" in drawn and f'width="{round(1.5 * results_chart.PER_UNIT)}"' in drawn, drawn
 
