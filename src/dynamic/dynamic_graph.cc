@@ -67,6 +67,7 @@ struct DynamicGraph::Specialisation {
   size_t last_run = 0;
   // What follows, by the branches that its conditions took.
   std::map<std::string, std::unique_ptr<Stage>> next;
+  bool is_worth_compiling() const { return program != nullptr && program->is_worth_compiling(); }
 };
 
 struct DynamicGraph::Stage {
@@ -128,7 +129,7 @@ StageCare DynamicGraph::care_of(const Stage& stage) const {
 }
 
 Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
-    Stage& stage, const TensorsByName& tensors) {
+    Stage& stage, const TensorsByName& tensors, bool many_runs) {
   auto made = std::make_unique<Specialisation>();
   while (true) {
     made->imported = TRY(context_.model->import(stage.rest, tensors));
@@ -152,7 +153,7 @@ Result<std::unique_ptr<DynamicGraph::Specialisation>> DynamicGraph::make(
   if (stage.depth > 0 || !made->imported.late.empty() || context_.saved != nullptr)
     made->key = stage_key(*made->imported.module);
   made->program =
-      TRY(make_stage_program(made->imported, made->key, care_of(stage), context_, info));
+      TRY(make_stage_program(made->imported, made->key, care_of(stage), many_runs, context_, info));
   made->imported.module.reset();
   // A model of one stage is imported again only for other shapes.
   if (stage.depth == 0 && made->imported.late.empty() && !info.interpreted)
@@ -168,10 +169,13 @@ Result<DynamicGraph::Specialisation*> DynamicGraph::specialise(Stage& stage,
                             [&](const auto& made) { return hold(made->conditions, tensors); });
   const bool again = found != stage.made.end() && context_.measures && stage.depth == 0 &&
                      (*found)->listed && (*found)->listed->info().quick;
-  if (again) {
-    *found = TRY(make(stage, tensors));
+  const bool worth_compiling = found != stage.made.end() && (*found)->is_worth_compiling();
+  if (again || worth_compiling) {
+    auto made = TRY(make(stage, tensors, worth_compiling));
+    if (worth_compiling) made->next = std::move((*found)->next);
+    *found = std::move(made);
   } else if (found == stage.made.end()) {
-    auto made = TRY(make(stage, tensors));
+    auto made = TRY(make(stage, tensors, false));
     if (stage.made.size() >= kMaxSpecialisations)
       stage.made.erase(
           std::min_element(stage.made.begin(), stage.made.end(),
@@ -228,10 +232,16 @@ Status DynamicGraph::run_on_host(const FlatNode& node, TensorsByName& tensors) {
     LoopBody* body = TRY(body_of(node));
     TensorsByName around;
     for (const std::string& name : body->captured) around[name] = tensors.at(name);
+    std::optional<RepeatedRun> repeated;
     const RunBody run = [&](std::vector<Tensor> given) -> Result<std::vector<Tensor>> {
+      if (repeated && repeated->serves(given)) return body->graph->run_again(*repeated, given);
+      std::vector<TensorType> types;
+      for (const Tensor& tensor : given) types.push_back({tensor.shape(), tensor.dtype()});
       TensorsByName inside = around;
       for (size_t i = 0; i < given.size(); ++i) inside[body->inputs[i]] = std::move(given[i]);
-      return body->graph->run(std::move(inside));
+      std::vector<Tensor> outputs = TRY(body->graph->run(std::move(inside)));
+      repeated = body->graph->repeated({body->inputs, std::move(types), around});
+      return outputs;
     };
     outputs =
         TRY(node.proto->op_type() == "Loop" ? run_loop(*body->proto, inputs, run)
@@ -361,6 +371,24 @@ Status DynamicGraph::add_plans(const Stage& stage,
     for (const auto& [branches, next] : made->next) TRY(add_plans(*next, plans));
   }
   return {};
+}
+
+std::optional<RepeatedRun> DynamicGraph::repeated(RepeatedInputs inputs) const {
+  const auto latest =
+      std::max_element(first_->made.begin(), first_->made.end(),
+                       [](const auto& a, const auto& b) { return a->last_run < b->last_run; });
+  if (latest == first_->made.end() || !(*latest)->imported.late.empty()) return std::nullopt;
+  Specialisation& made = **latest;
+  inputs.constants = first_->rest.constants;
+  inputs.constants.insert(made.imported.constants.begin(), made.imported.constants.end());
+  return RepeatedRun::of(inputs, made.conditions, made.imported, outputs(), made.program.get(),
+                         made.listed ? &made.listed->info() : nullptr);
+}
+
+Result<std::vector<Tensor>> DynamicGraph::run_again(RepeatedRun& repeated,
+                                                    const std::vector<Tensor>& given) {
+  const RunNumber number(runs_++);
+  return repeated.run(given);
 }
 
 Result<std::vector<Tensor>> DynamicGraph::run(TensorsByName tensors) {

@@ -5,12 +5,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "artifact/bucketing/tensor_conditions.h"
 #include "artifact/specialisations.h"
 #include "base/result.h"
+#include "dynamic/repeated_run.h"
 #include "dynamic/stage_program.h"
 #include "frontend/onnx/staged/stages.h"
 
@@ -27,6 +29,10 @@ class DynamicGraph {
   // it.
   Result<std::vector<Tensor>> run(TensorsByName tensors);
   const std::vector<std::string>& outputs() const;
+  // Returns the latest run as one that can be repeated with tensors of the same types: a loop's
+  // iteration. None where it took several stages or read values.
+  std::optional<RepeatedRun> repeated(RepeatedInputs inputs) const;
+  Result<std::vector<Tensor>> run_again(RepeatedRun& repeated, const std::vector<Tensor>& given);
   // Returns what was compiled so far, to be saved; the graph has one stage. kUsage: nothing was
   // compiled.
   Result<std::vector<CompiledForShapes>> compiled() const;
@@ -46,7 +52,8 @@ class DynamicGraph {
                    std::map<std::string, std::shared_ptr<const Plan>>& plans) const;
   Result<Specialisation*> specialise(Stage& stage, const TensorsByName& tensors);
   StageCare care_of(const Stage& stage) const;
-  Result<std::unique_ptr<Specialisation>> make(Stage& stage, const TensorsByName& tensors);
+  Result<std::unique_ptr<Specialisation>> make(Stage& stage, const TensorsByName& tensors,
+                                               bool many_runs);
   Status run_stage(Specialisation& stage, TensorsByName& tensors) const;
   Result<HostRun> run_late_nodes(const Specialisation& made, TensorsByName& tensors);
   Result<std::unique_ptr<Stage>> stage_after(const Stage& stage, const Specialisation& made,

@@ -1,6 +1,7 @@
 #include "dynamic/stage_program.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/hash.h"
@@ -23,6 +24,8 @@ namespace {
 // Compiling takes milliseconds; the reference computes this in less than one.
 constexpr double kFewFlops = 2e5;
 constexpr double kFewBytes = 1 << 20;
+// And this in as long as compiling takes.
+constexpr double kCompilingInFlops = 2e7;
 
 ImportedModel imported_model(const frontend::ImportedStage& stage) {
   ImportedModel model;
@@ -44,11 +47,17 @@ ProgramOptions unmeasured(ProgramOptions options, const std::string& target) {
 
 class Interpreted : public StageProgram {
  public:
-  Interpreted(const frontend::ImportedStage& stage, const ProgramOptions& options)
-      : model_(imported_model(stage)), options_(unmeasured(options, "reference")) {}
+  // `flops`: those after which it is worth compiling.
+  Interpreted(const frontend::ImportedStage& stage, const ProgramOptions& options, double flops)
+      : model_(imported_model(stage)),
+        options_(unmeasured(options, "reference")),
+        flops_of_run_(function_flops(model_.module.main())),
+        flops_left_(flops) {}
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) override {
+    flops_left_ -= flops_of_run_;
     return interpret(model_.module.main(), inputs);
   }
+  bool is_worth_compiling() const override { return flops_left_ < 0; }
   // The reference's kernels, which are the interpreter.
   Result<std::shared_ptr<const Plan>> plan() const override {
     const Program program =
@@ -59,6 +68,7 @@ class Interpreted : public StageProgram {
  private:
   ImportedModel model_;
   ProgramOptions options_;
+  double flops_of_run_, flops_left_;
 };
 
 class ComputedByOthers : public StageProgram {
@@ -201,13 +211,17 @@ std::string stage_key(const Module& stage) {
 
 Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,
                                                          const std::string& key, StageCare care,
-                                                         StageContext& context,
+                                                         bool many_runs, StageContext& context,
                                                          SpecialisationInfo& info) {
   const Function& main = stage.module->main();
   if (context.compute != nullptr) return std::make_unique<ComputedByOthers>(*stage.module, context);
-  if (is_little_work(main) || has_empty_tensors(main)) {
+  const bool is_empty = has_empty_tensors(main);
+  if (is_empty || (is_little_work(main) && !many_runs)) {
     info.interpreted = true;
-    return std::make_unique<Interpreted>(stage, context.options);
+    const bool may_compile = !is_empty && context.compile_on_demand;
+    return std::make_unique<Interpreted>(
+        stage, context.options,
+        may_compile ? kCompilingInFlops : std::numeric_limits<double>::infinity());
   }
   const Stopwatch watch;
   if (context.saved != nullptr)

@@ -1,5 +1,6 @@
 // A stage of a model (frontend/onnx/staged/stages.h) made ready to run: compiled, or interpreted if
-// it is too little work for that, as loop conditions and the arithmetic of shapes are.
+// it is too little work for that, as loop conditions and the arithmetic of shapes are, until its
+// runs together took as long as compiling.
 #pragma once
 
 #include <collage/collage.h>
@@ -48,6 +49,8 @@ class StageProgram {
   virtual ~StageProgram() = default;
   // As the run of the number that is current (runtime/run_number.h).
   virtual Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) = 0;
+  // Whether what it did until now would have been worth compiling it.
+  virtual bool is_worth_compiling() const { return false; }
   // For saving.
   virtual Result<std::shared_ptr<const Plan>> plan() const = 0;
 };
@@ -55,10 +58,10 @@ class StageProgram {
 // Identifies what a stage computes: equal for stages of equal functions and constants.
 std::string stage_key(const Module& stage);
 
-// `key`: of a stage that a file may hold, else empty.
+// `key`: of a stage that a file may hold, else empty; `many_runs`: little work is worth compiling.
 Result<std::unique_ptr<StageProgram>> make_stage_program(const frontend::ImportedStage& stage,
                                                          const std::string& key, StageCare care,
-                                                         StageContext& context,
+                                                         bool many_runs, StageContext& context,
                                                          SpecialisationInfo& info);
 
 }  // namespace collage

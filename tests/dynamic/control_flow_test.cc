@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "frontend/onnx/model_builder.h"
 
 namespace collage {
@@ -120,6 +123,65 @@ TEST(DynamicGraph, LoopEndsAtItsTripCount) {
   // Or before, where its condition says so.
   EXPECT_THAT(values_of(run(program, {floats({1}, {60}), Tensor::scalar<float>(1)})[0]),
               ElementsAre(120));
+}
+
+// Each iteration is little work, all of them are not. Values stay the same when that is noticed, in
+// the middle of a loop.
+TEST(DynamicGraph, ABodyThatRunsOftenIsCompiled) {
+  constexpr int64_t kTrips = 1500, kSize = 4096;  // 4 flops an element and trip: more than 2e7
+  ModelBuilder body(17), m(17);
+  body.input("i", {}, kInt64).input("go", {}, kBool).input("v", {"n"});
+  body.node("Add", {"v", "step"}, {"more"});
+  body.node("Abs", {"more"}, {"positive"});
+  body.node("Neg", {"positive"}, {"negative"});
+  body.node("Neg", {"negative"}, {"next"});
+  body.node("ReduceMax", {"next"}, {"largest"}).integer("keepdims", 0);
+  body.output("go", kBool).output("next", kFloat).output("largest", kFloat).output("step", kFloat);
+  m.input("x", {"n"}).input("step", {}).input("trips", {}, kInt64);
+  m.node("Loop", {"trips", "", "x"}, {"y", "all", "steps"}).graph("body", body.graph());
+  m.output("y", kFloat).output("all", kFloat).output("steps", kFloat);
+  DynamicOptions options;
+  options.program.targets = {"reference"};
+  options.program.worker = std::filesystem::read_symlink("/proc/self/exe");  // is not asked
+  Result<Program> program = Program::compile(m.write(), options);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  const auto compiled = [&] {
+    const std::vector<SpecialisationInfo> made = program->specialisations();
+    return std::any_of(made.begin(), made.end(), [](const SpecialisationInfo& one) {
+      return one.part.find("loop") != std::string::npos && !one.interpreted;
+    });
+  };
+  const Tensor x = floats({kSize}, std::vector<float>(kSize, 1));
+  const auto run_trips = [&](int64_t trips) {
+    return run(*program, {x, Tensor::scalar<float>(2), Tensor::scalar<int64_t>(trips)});
+  };
+  EXPECT_THAT(values_of(run_trips(3)[1]), ElementsAre(3, 5, 7));
+  EXPECT_FALSE(compiled());
+  const std::vector<Tensor> outputs = run_trips(kTrips);
+  EXPECT_TRUE(compiled());
+  EXPECT_THAT(values_of(outputs[0]), ::testing::Each(1 + 2 * kTrips));
+  ASSERT_EQ(outputs[1].shape(), Shape{kTrips});
+  for (int64_t i = 0; i < kTrips; ++i) {
+    ASSERT_EQ(outputs[1].data<float>()[i], 3 + 2 * i);
+    ASSERT_EQ(outputs[2].data<float>()[i], 2);
+  }
+}
+
+// What passes from iteration to iteration changes its shape.
+TEST(DynamicGraph, ALoopsStateMayGrow) {
+  ModelBuilder body(17), m(17);
+  body.input("i", {}, kInt64).input("go", {}, kBool).input("v", {"n"});
+  body.constant("one", Tensor::from<float>({1}, {1}));
+  body.node("Concat", {"v", "one"}, {"next"}).integer("axis", 0);
+  body.node("ReduceSum", {"next"}, {"sum"}).integer("keepdims", 0);
+  body.output("go", kBool).output("next", kFloat).output("sum", kFloat);
+  m.input("x", {"n"}).input("trips", {}, kInt64);
+  m.node("Loop", {"trips", "", "x"}, {"y", "all"}).graph("body", body.graph());
+  m.output("y", kFloat).output("all", kFloat);
+  Program program = load(m);
+  const std::vector<Tensor> outputs = run(program, {floats({1}, {5}), Tensor::scalar<int64_t>(4)});
+  EXPECT_THAT(values_of(outputs[0]), ElementsAre(5, 1, 1, 1, 1));
+  EXPECT_THAT(values_of(outputs[1]), ElementsAre(6, 7, 8, 9));
 }
 
 // A running sum over the rows, backwards.
