@@ -26,7 +26,8 @@ Result<T> compiling(const Model& model, const ProgramOptions& options,
   return without_exceptions([&]() -> Result<T> {
     register_all();
     const TeamScope scope(ThreadTeam(options.threads).size());
-    return body(TRY(linked(model)));
+    const Model own = TRY(linked(model));
+    return body(options.strict_accuracy ? TRY(in_strict_form(own)) : own);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "backend/targets/backends.h"
+#include "passes/attention.h"
 #include "passes/inline_functions.h"
 #include "passes/verify.h"
 #include "tensor_program/defined_operator.h"
@@ -47,6 +48,16 @@ Status check_verified(const Model& model) {
   return status.ok() ? Status() : bad_model("{}", status.to_string());
 }
 
+namespace {
+
+Result<Model> changed_model(const Model& before, Module module) {
+  Model result = TRY(staged_model(before, std::move(module)));
+  result.impl().in_halves = before.impl().in_halves;
+  return result;
+}
+
+}  // namespace
+
 Result<Model> linked(const Model& model) {
   register_all();
   TRY(check_verified(model));
@@ -55,10 +66,13 @@ Result<Model> linked(const Model& model) {
   changed = TRY(tensor_program::link_programs(module)) || changed;
   changed =
       TRY(function_pass("expand_defined", tensor_program::expand_defined).run(module)) || changed;
-  if (!changed) return model;
-  Model result = TRY(staged_model(model, std::move(module)));
-  result.impl().in_halves = model.impl().in_halves;
-  return result;
+  return changed ? changed_model(model, std::move(module)) : model;
+}
+
+Result<Model> in_strict_form(const Model& model) {
+  Module module = model.impl().module;
+  const bool changed = TRY(function_pass("expand_attention", expand_attention).run(module));
+  return changed ? changed_model(model, std::move(module)) : model;
 }
 
 }  // namespace collage

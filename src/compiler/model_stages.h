@@ -22,4 +22,9 @@ Status check_verified(const Model& model);
 // if there is nothing to do.
 Result<Model> linked(const Model& model);
 
+// Returns the model as strict accuracy computes it: with attention taken apart into products and a
+// softmax, of which there are kernels that keep NaN (kernels of the whole do not read what a causal
+// mask hides, or lose NaN in their maximum). The same model if it has none.
+Result<Model> in_strict_form(const Model& model);
+
 }  // namespace collage

@@ -281,6 +281,31 @@ def check_nan_of_a_pixel(bench):
         assert np.array_equal(np.isnan(output), spoiled), (flags, np.isnan(output).sum(), report["kernels"])
 
 
+def check_attention_strictly(bench):
+    """Attention under a causal mask runs on kernels that keep NaN, in the parts that the model has: NaN in the last value reaches all results."""
+    shape, tokens = [1, 2, 48, 16], 48
+    nodes = [helper.make_node("Transpose", ["k"], ["kt"], "turn", perm=[0, 1, 3, 2]), helper.make_node("MatMul", ["q", "kt"], ["products"], "qk"),
+             helper.make_node("Mul", ["products", "scale"], ["scaled"], "scaled"), helper.make_node("Add", ["scaled", "mask"], ["scores"], "mask"),
+             helper.make_node("Softmax", ["scores"], ["weights"], "softmax", axis=-1), helper.make_node("MatMul", ["weights", "v"], ["y"], "mixed")]
+    mask = np.triu(np.full((tokens, tokens), -np.inf, np.float32), 1)
+    name = bench.save("attention.onnx", tiny_models.model(nodes, {n: shape for n in "qkv"}, {"y": shape}, {"scale": np.float32(0.25), "mask": mask}))
+    given = {n: np.random.default_rng(i).standard_normal(shape, np.float32) for i, n in enumerate("qkv")}
+    available = re.findall(r"^(\w+) +available", bench.run("targets"), re.MULTILINE)
+    for spoiled in (False, True):
+        if spoiled:
+            given["v"][0, 1, -1, 3] = np.nan
+        for n, values in given.items():
+            np.save(bench.path(f"{n}.npy"), values)
+        report, _ = bench.report("run", name, "--accuracy", "strict", *(f for n in "qkv" for f in ("--inputs", f"{n}={n}.npy")), "--save-outputs", "outputs")
+        (output,) = bench.outputs().values()
+        expected = onnxruntime_outputs(bench.path(name), given)[0]
+        assert np.array_equal(np.isnan(output), np.isnan(expected)) and np.isnan(output).any() == spoiled, np.isnan(output).sum()
+        close(np.nan_to_num(output), np.nan_to_num(expected))
+        assert "native" not in available or "reference" not in {k["target"] for k in report["kernels"]}, report["kernels"]
+    assert "nn.attention" in bench.run("partition", name)
+    bench.run("verify", name, "--accuracy", "strict")
+
+
 def check_spreading_is_marked(bench):
     """Kernels that may make NaN of numbers are named by targets, and where a plan has them."""
     name, _ = spoiled_convolution(bench)
@@ -405,7 +430,7 @@ def check_script(bench):
 
 CHECKS = (check_run, check_first_answer, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_beside_a_mask,
           check_verify_proves_something, check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
-          check_targets, check_nan, check_nan_of_a_pixel, check_spreading_is_marked, check_nan_given, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_script, check_tensor_programs)
+          check_targets, check_nan, check_nan_of_a_pixel, check_attention_strictly, check_spreading_is_marked, check_nan_given, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_script, check_tensor_programs)
 
 
 if __name__ == "__main__":

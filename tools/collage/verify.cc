@@ -7,6 +7,7 @@
 
 #include "artifact.h"
 #include "choose/layerwise.h"
+#include "compiler/model_stages.h"
 #include "dynamic_model.h"
 #include "expectation.h"
 #include "options.h"
@@ -109,11 +110,13 @@ Status verify(const VerifyOptions& options) {
       return usage_error("{}: --layerwise: a model that runs in stages has no plan", options.model);
     return verify_staged(staged, options, expectation);
   }
-  const Model model = TRY(std::move(loaded));
+  const bool is_strict = options.accuracy == "strict";
+  const Model model =
+      is_strict ? TRY(in_strict_form(TRY(std::move(loaded)))) : TRY(std::move(loaded));
   std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   ReferenceCheckOptions judging;
   judging.given = {inputs};
-  if (options.accuracy == "strict") judging.rounding = {};
+  if (is_strict) judging.rounding = {};
   const ModelReference held_to = model_reference(
       model, artifact ? artifact->loaded.file->manifest().max_error : options.max_error);
   ReferenceCheck reference(held_to.function, judging);
