@@ -24,7 +24,7 @@ target_compile_options(collage_backend_contraction_kernels PRIVATE ${COLLAGE_BAC
 
 # Those that were built.
 set(COLLAGE_KERNELS "")
-foreach(name memory reference native opencl onednn openvino blas amx)
+foreach(name memory reference native opencl onednn openvino blas amx recurrent)
   set(missing "")
   foreach(library IN LISTS COLLAGE_KERNELS_NEED_${name})
     if(NOT TARGET ${library})

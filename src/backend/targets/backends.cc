@@ -26,6 +26,9 @@
 #if COLLAGE_WITH_BLAS
 #include "backend/blas/blas_backend.h"
 #endif
+#if COLLAGE_WITH_RECURRENT
+#include "backend/recurrent/recurrent_backend.h"
+#endif
 #if COLLAGE_WITH_MEMORY
 #include "backend/memory/memory_backend.h"
 #endif
@@ -53,6 +56,9 @@ void register_all() {
 #endif
 #if COLLAGE_WITH_BLAS
     register_backend(make_blas_backend());
+#endif
+#if COLLAGE_WITH_RECURRENT
+    register_backend(make_recurrent_backend(), KernelOrigin::kOwn);
 #endif
 #if COLLAGE_WITH_MEMORY
     register_backend(make_memory_backend(), KernelOrigin::kOwn);
