@@ -7,6 +7,7 @@
 
 #include "ir/op.h"
 #include "ir/work.h"
+#include "ops/recurrent.h"
 #include "ops/special_values.h"
 #include "ops/type_rules.h"
 #include "tensor_program/call.h"
@@ -36,6 +37,9 @@ const Names kApproximate = {"nn.rnn", "nn.gru", "nn.lstm", "image.grid_sample",
 // What libraries' approximations of functions err by.
 constexpr double kApproximation = 8;  // units
 constexpr double kLogarithm = 32;     // near 1, where it is small
+// Of a recurrent cell's gates, which are subtracted from 1, or made of numbers between -1 and 1;
+// the state that they let through is at most about 1.
+constexpr double kGate = 2;
 // Linear and cubic interpolation: products by weights that are computed in float32 themselves.
 constexpr double kInterpolation = 8;
 
@@ -152,7 +156,8 @@ OperatorRounding operator_rounding(const CallNode& call) {
                            kApproximate.count(call.op->name) != 0;
   const double least = approximate ? approximation : 1;
   return {one * std::max(least, std::sqrt(terms / 2)),
-          std::hypot(one * std::max(least, std::sqrt(terms / 3)), stored)};
+          std::hypot(one * std::max(least, std::sqrt(terms / 3)), stored),
+          find_recurrent_op(call.op->name) != nullptr ? kGate * one : 0};
 }
 
 double operation_rounding(tensor_program::TermOp op, DType dtype) {
