@@ -13,8 +13,7 @@ Result<Expr> between(NodeContext& node, const Expr& begin, const Expr& end, cons
   auto require = [&](const Expr& bound, const char* compare) -> Status {
     if (bound == nullptr) return {};
     Expr limit = TRY(node.reshape(TRY(node.cast(bound, DType::kInt64)), {heads.batch(), 1, 1, 1}));
-    Expr holds = TRY(node.call(compare, {key, limit}));
-    allowed = allowed == nullptr ? holds : TRY(node.call("logical_and", {allowed, holds}));
+    allowed = TRY(both(node, allowed, TRY(node.call(compare, {key, limit}))));
     return {};
   };
   TRY(require(end, "less"));
@@ -30,8 +29,7 @@ Result<Expr> causal_mask(NodeContext& node, const Heads& heads, const Causality&
   if (causality.window > 0) {
     Expr first =
         TRY(positions(node, heads.num_queries(), 1 - causality.window, {heads.num_queries(), 1}));
-    Expr recent = TRY(node.call("greater_equal", {key, first}));
-    allowed = TRY(node.call("logical_and", {allowed, recent}));
+    allowed = TRY(both(node, allowed, TRY(node.call("greater_equal", {key, first}))));
   }
   return additive_mask(node, allowed, dtype_of(heads.queries),
                        -std::numeric_limits<double>::infinity());
@@ -73,12 +71,6 @@ Status check_attention_bias(const Expr& bias, const Heads& heads) {
   return {};
 }
 
-Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b) {
-  if (a == nullptr) return b;
-  if (b == nullptr) return a;
-  return node.call("add", {a, b});
-}
-
 Result<double> read_scale(NodeContext& node, const Heads& heads) {
   const double given = TRY(node.real("scale", 0.0));
   return given == 0 ? usual_scale(shape_of(heads.queries)[3]) : given;
@@ -97,10 +89,8 @@ Result<Expr> attend(NodeContext& node, const Heads& heads, Expr mask, Causality 
     result =
         TRY(node.call("nn.attention", std::move(args), {{"scale", scale}, {"causal", by_flag}}));
   } else {
-    Expr scores = TRY(node.call("nn.matmul", {heads.queries, heads.keys}, {{"transpose_b", true}}));
-    scores = TRY(node.call("multiply", {scores, TRY(node.scalar_like(scores, scale))}));
-    scores = TRY(sum_of(node, TRY(capped(node, scores, cap)), mask));
-    Expr weights = TRY(node.call("nn.softmax", {scores}, {{"axis", int64_t{-1}}}));
+    const Scores scores = TRY(write_out_scores(node, heads.queries, heads.keys, mask, scale, cap));
+    Expr weights = TRY(node.call("nn.softmax", {scores.biased}, {{"axis", int64_t{-1}}}));
     result = TRY(node.call("nn.matmul", {weights, heads.values}));
   }
   return merge_heads(node, result);

@@ -24,9 +24,6 @@ Result<Expr> integer_mask(NodeContext& node, const Expr& mask, const Heads& head
 // Checks a bias with 1 or all of the batches and heads for every query and key.
 Status check_attention_bias(const Expr& bias, const Heads& heads);
 
-// Returns a + b, where either may be null.
-Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b);
-
 // Reads the attribute "scale"; 0 or none means the usual one.
 Result<double> read_scale(NodeContext& node, const Heads& heads);
 

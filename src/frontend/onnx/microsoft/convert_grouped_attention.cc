@@ -162,8 +162,8 @@ Result<Expr> mask_of_places(NodeContext& node, const Heads& heads, const Places&
   Expr allowed = TRY(node.call("less_equal", {key, query}));
   if (causality.window > 0) {
     Expr width = TRY(node.scalar(DType::kInt64, static_cast<double>(causality.window)));
-    Expr recent = TRY(node.call("greater", {key, TRY(node.call("subtract", {query, width}))}));
-    allowed = TRY(node.call("logical_and", {allowed, recent}));
+    const Expr first = TRY(node.call("subtract", {query, width}));
+    allowed = TRY(both(node, allowed, TRY(node.call("greater", {key, first}))));
   }
   return additive_mask(node, allowed, dtype_of(heads.queries),
                        -std::numeric_limits<double>::infinity());
