@@ -21,20 +21,6 @@ Result<Expr> between(NodeContext& node, const Expr& begin, const Expr& end, cons
   return allowed;
 }
 
-// As an additive mask of (queries, keys), for what the operator's own flag cannot say.
-Result<Expr> causal_mask(NodeContext& node, const Heads& heads, const Causality& causality) {
-  Expr key = TRY(positions(node, heads.num_keys(), 0, {1, heads.num_keys()}));
-  Expr query = TRY(positions(node, heads.num_queries(), 0, {heads.num_queries(), 1}));
-  Expr allowed = TRY(node.call("less_equal", {key, query}));
-  if (causality.window > 0) {
-    Expr first =
-        TRY(positions(node, heads.num_queries(), 1 - causality.window, {heads.num_queries(), 1}));
-    allowed = TRY(both(node, allowed, TRY(node.call("greater_equal", {key, first}))));
-  }
-  return additive_mask(node, allowed, dtype_of(heads.queries),
-                       -std::numeric_limits<double>::infinity());
-}
-
 }  // namespace
 
 Result<Expr> integer_mask(NodeContext& node, const Expr& mask, const Heads& heads, double filter) {
@@ -59,6 +45,27 @@ Result<Expr> integer_mask(NodeContext& node, const Expr& mask, const Heads& head
   return additive_mask(node, allowed, dtype_of(heads.queries), filter);
 }
 
+Result<Expr> causal_mask(NodeContext& node, const Heads& heads, int64_t keys, const Expr& before,
+                         int64_t window) {
+  const int64_t queries = heads.num_queries();
+  const bool placed = before != nullptr;
+  Expr key = TRY(positions(node, keys, 0, placed ? Shape{1, 1, 1, keys} : Shape{1, keys}));
+  Expr query =
+      TRY(positions(node, queries, 0, placed ? Shape{1, 1, queries, 1} : Shape{queries, 1}));
+  if (placed) {
+    Expr first = TRY(node.reshape(before, {heads.batch(), 1, 1, 1}));
+    query = TRY(node.call("add", {query, first}));
+  }
+  Expr allowed = TRY(node.call("less_equal", {key, query}));
+  if (window > 0) {
+    Expr width = TRY(node.scalar(DType::kInt64, static_cast<double>(window)));
+    Expr last = TRY(node.call("subtract", {query, width}));
+    allowed = TRY(both(node, allowed, TRY(node.call("greater", {key, last}))));
+  }
+  return additive_mask(node, allowed, dtype_of(heads.queries),
+                       -std::numeric_limits<double>::infinity());
+}
+
 Status check_attention_bias(const Expr& bias, const Heads& heads) {
   const Shape& shape = shape_of(bias);
   const Shape full = {heads.batch(), shape_of(heads.queries)[1], heads.num_queries(),
@@ -81,7 +88,8 @@ Result<Expr> attend(NodeContext& node, const Heads& heads, Expr mask, Causality 
   const bool by_flag = causality.causal && causality.window == 0 && cap == 0 &&
                        heads.num_queries() == heads.num_keys();
   if (causality.causal && !by_flag)
-    mask = TRY(sum_of(node, mask, TRY(causal_mask(node, heads, causality))));
+    mask = TRY(sum_of(node, mask,
+                      TRY(causal_mask(node, heads, heads.num_keys(), nullptr, causality.window))));
   Expr result;
   if (cap == 0) {
     std::vector<Expr> args = {heads.queries, heads.keys, heads.values};

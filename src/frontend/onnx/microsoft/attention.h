@@ -33,6 +33,12 @@ struct Causality {
   int64_t window = 0;
 };
 
+// Returns an additive mask of the keys, of that many positions, that causality hides, for what the
+// operator's own flag cannot say: (queries, keys). With `before`, the positions that stand before
+// the queries of each sequence: (batch, 1, queries, keys).
+Result<Expr> causal_mask(NodeContext& node, const Heads& heads, int64_t keys, const Expr& before,
+                         int64_t window);
+
 // Returns softmax(cap(scale · q · kᵀ) + mask) · v as (batch, length, heads·size). The mask may be
 // null; the cap is 0 for none.
 Result<Expr> attend(NodeContext& node, const Heads& heads, Expr mask, Causality causality,
