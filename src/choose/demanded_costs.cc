@@ -7,10 +7,9 @@
 
 namespace collage {
 
-DemandedCosts::DemandedCosts(CostEstimator& estimator, const VariantDemands& demands,
-                             const std::vector<CostedCandidate>& candidates, double seconds_each,
-                             Progress* progress)
-    : estimator_(estimator), demands_(demands), seconds_each_(seconds_each), progress_(progress) {
+DemandedCosts::DemandedCosts(const MeasuredCosts& costs, const VariantDemands& demands,
+                             const std::vector<CostedCandidate>& candidates, Progress* progress)
+    : MeasuredCosts(costs), demands_(demands), progress_(progress) {
   std::set<const TargetCosts*> all;
   for (const CostedCandidate& candidate : candidates)
     if (!candidate.is_host() && candidate.works() && all.insert(candidate.costs.get()).second)
@@ -26,14 +25,14 @@ Result<std::vector<TargetCosts>> DemandedCosts::kernel_costs(
     const std::vector<KernelQuestion>& questions) {
   if (progress_ != nullptr && asked_ == 0)
     progress_->begin("measuring at most", unknown_, all_,
-                     static_cast<double>(unknown_) * seconds_each_);
+                     static_cast<double>(unknown_) * store().seconds_per_measurement());
   const Stopwatch watch;
   constexpr size_t kSaid = 16;  // asked for between two words of progress
   std::vector<TargetCosts> answers;
   for (size_t first = 0; first < questions.size(); first += kSaid) {
     const auto begin = questions.begin() + static_cast<ptrdiff_t>(first);
     const auto end = begin + static_cast<ptrdiff_t>(std::min(kSaid, questions.size() - first));
-    for (TargetCosts& costs : TRY(estimator_.kernel_costs({begin, end}))) {
+    for (TargetCosts& costs : TRY(MeasuredCosts::kernel_costs({begin, end}))) {
       leave_out(questions[answers.size()].function, costs, demands_);
       ++asked_;
       failed_ += !costs.refusal.empty();

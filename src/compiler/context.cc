@@ -198,7 +198,6 @@ Status CompileContext::dump_module(const std::string& stage, const Module& modul
 }
 
 Status CompileContext::dump_plan(const Plan& plan) {
-  TRY(dump("plan", plan));
   return dumps_.wants("plan") ? write_dump("plan.txt", to_text(plan)) : Status();
 }
 

@@ -26,13 +26,6 @@ struct Searched {
   CoverSearch found;
 };
 
-DemandedCosts demanded_costs(CostEstimator& estimator,
-                             const std::vector<CostedCandidate>& candidates,
-                             const VariantDemands& demands, CompileContext& context) {
-  return {estimator, demands, candidates, context.costs.store().seconds_per_measurement(),
-          context.progress};
-}
-
 // Where nothing is measured, what was never measured is in no cover; but the host is not to compute
 // what another could if its own cost is not known either.
 Status check_known(const CoverSearch& found, CompileContext& context) {
@@ -58,12 +51,12 @@ SearchWishes wishes_of(const Candidates& candidates) {
 
 // What covers use is asked of the estimator on the way, in `asking` seconds. Where a fused kernel
 // that stands for smaller ones turns out not to work, covers are searched for among these too.
-Result<CoverSearch> covers_by(ModelCosts costs, CostEstimator& estimator,
+Result<CoverSearch> covers_by(ModelCosts costs, const MeasuredCosts& estimator,
                               const VariantDemands& demands, const Candidates& candidates,
                               CompileContext& context, double& asking) {
   CoverSearch found;
   while (true) {
-    DemandedCosts demanded = demanded_costs(estimator, costs.candidates, demands, context);
+    DemandedCosts demanded(estimator, demands, costs.candidates, context.progress);
     found = TRY(find_covers(*candidates.graph, costs.candidates, demanded, wishes_of(candidates)));
     TRY(check_known(found, context));
     asking += demanded.seconds();
@@ -74,7 +67,7 @@ Result<CoverSearch> covers_by(ModelCosts costs, CostEstimator& estimator,
     if (costs.candidates.size() == before) break;
   }
   static_cast<ModelCosts&>(found) = std::move(costs);
-  DemandedCosts demanded = demanded_costs(estimator, found.candidates, demands, context);
+  DemandedCosts demanded(estimator, demands, found.candidates, context.progress);
   return with_variations(*candidates.graph, std::move(found), context.costs, demanded, demands);
 }
 
@@ -299,7 +292,7 @@ Result<CoverSearch> measured_first(const Decision& first, const Candidates& cand
     questions.push_back({used[kernel.candidate].function,
                          used[kernel.candidate].partition.spec->target,
                          row_of(kernel, used).variant});
-  TRY(demanded_costs(context.costs, used, first.demands, context).kernel_costs(questions));
+  TRY(DemandedCosts(context.costs, first.demands, used, context.progress).kernel_costs(questions));
   for (const ChosenConversion& change : first.cover().conversions)
     TRY(context.costs.conversion_cost(
         context.graph.node(change.tensor.node).expr->type().leaves().at(change.tensor.leaf),
@@ -399,8 +392,7 @@ Result<Decision> lowered(Decision decision, const Candidates& candidates, Compil
       TRY(with_lowered_variants(context.graph, found.candidates, context.costs, context.progress));
   leave_out(found.candidates, decision.demands);
   context.end_phase("lowered costs");
-  DemandedCosts demanded =
-      demanded_costs(context.costs, found.candidates, decision.demands, context);
+  DemandedCosts demanded(context.costs, decision.demands, found.candidates, context.progress);
   const auto find = [&](const std::vector<CostedCandidate>& costed, double max_error,
                         WantedCovers wanted) {
     return find_covers(context.graph, costed, demanded, {wanted, max_error, &candidates});

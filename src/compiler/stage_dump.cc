@@ -109,24 +109,4 @@ json to_json(const CoverSearch& covers) {
   return result;
 }
 
-json to_json(const Plan& plan) {
-  constexpr const char* kPlaces[] = {"input", "output", "constant", "arena", "part"};
-  json result = {
-      {"arena_bytes", plan.arena_bytes}, {"buffers", json::array()}, {"steps", json::array()}};
-  for (const Buffer& buffer : plan.buffers)
-    result["buffers"].push_back({{"place", kPlaces[static_cast<size_t>(buffer.place)]},
-                                 {"index", buffer.index},
-                                 {"offset", buffer.offset},
-                                 {"bytes", buffer.bytes},
-                                 {"type", buffer.type.to_string()},
-                                 {"encoding", collage::to_json(buffer.encoding)}});
-  for (const Step& step : plan.steps)
-    result["steps"].push_back({{"name", step.name},
-                               {"target", step.target},
-                               {"inputs", step.inputs},
-                               {"outputs", step.outputs},
-                               {"workspace_bytes", step.kernel->workspace_bytes()}});
-  return result;
-}
-
 }  // namespace collage

@@ -3,7 +3,7 @@
 // costs and covers as JSON (costs and covers once more each time that costs were measured again;
 // where no search is needed, see light_cover.h, there are neither), the partition as a module whose
 // kernels are stated, which compiles to the same plan (partition/stated_kernels.h), and the plan as
-// JSON and as text (plan_text.h).
+// text (plan_text.h).
 //
 // A new stage has its to_json() here and a call `context.dump("name", value)` where its value
 // arises (decision.cc, compile.cc); tests/compiler/stages_test.cc lists the names.
@@ -16,7 +16,6 @@
 #include "choose/candidates.h"
 #include "choose/costing.h"
 #include "choose/cover_search.h"
-#include "runtime/plan.h"
 
 namespace collage {
 
@@ -25,6 +24,5 @@ nlohmann::json to_json(const ModelCosts& costs);
 // Lists kernels by their candidates' numbers, which are those of the costs, with the intermediate
 // results of the search.
 nlohmann::json to_json(const CoverSearch& covers);
-nlohmann::json to_json(const Plan& plan);
 
 }  // namespace collage

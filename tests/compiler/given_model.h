@@ -7,6 +7,7 @@
 
 #include "backend/targets/backends.h"
 #include "compiler/compile.h"
+#include "compiler/plan_text.h"
 #include "ir/text_parser.h"
 
 namespace collage::testing {
@@ -29,6 +30,14 @@ class GivenModel : public ::testing::Test {
     given_ = *parsed;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // A plan's text, and of each step what that leaves out.
+  static std::string described(const Plan& plan) {
+    std::string text = to_text(plan);
+    for (const Step& step : plan.steps)
+      text += step.target + " " + std::to_string(step.kernel->workspace_bytes()) + "\n";
+    return text;
+  }
 
   std::filesystem::path folder_;
   ProgramOptions options_;

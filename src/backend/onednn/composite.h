@@ -49,8 +49,6 @@ struct Step {
 // stay float32.
 struct Types {
   Type source = kFloat, result = kFloat;
-  // Two: weights are sums of two bfloat16 numbers, with a product each (split.h).
-  int64_t parts = 1;
   bool lowered() const { return source == kBrainFloat || result == kBrainFloat; }
   bool bytes() const { return is_byte(source) || is_byte(result); }
 };

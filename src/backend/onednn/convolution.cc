@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "backend/onednn/implementation.h"
-#include "backend/onednn/kernels/split.h"
 #include "backend/onednn/quantised.h"
 #include "ops/window.h"
 
@@ -20,7 +19,7 @@ namespace {
 struct ConvolutionProblem {
   CompositePtr composite;
   Types types;
-  Shape source, result;  // of the anchor; with the channels of all parts
+  Shape source, result;  // of the anchor
   Dims weights;          // as oneDNN counts them: groups first where there are any
   Desc given_weights;    // how the constant lies in memory
   std::optional<Operand> bias;
@@ -53,13 +52,7 @@ Result<ConvolutionProblem> read_problem(const CompositePtr& composite, bool tran
   p.source = composite->inputs[0].shape;
   p.result = composite->anchor_shape;
   p.types = composite->types;
-  Shape weights = composite->inputs[1].shape;
-  if (p.types.parts > 1) {
-    if (transposed || call.attrs.integer("groups") != 1)
-      return unsupported("onednn: only the sums of plain convolutions are split");
-    weights[1] *= p.types.parts;
-    p.source[1] *= p.types.parts;
-  }
+  const Shape& weights = composite->inputs[1].shape;
   Window window = known_window(call.attrs, Ints(weights.begin() + 2, weights.end()));
   p.strides = window.strides;
   p.pad_begin = window.pad_begin;
@@ -101,21 +94,6 @@ Desc chosen(const Shape& shape, const Choice& layout, Type type) {
   return layout ? desc_of(shape, *layout, type) : Desc(shape, type, Tag::any);
 }
 
-// The primitive's source: the parameter, or its parts; these follow one another along the
-// channels, which must be last.
-Value source_value(ProgramBuilder& builder, const ConvolutionProblem& p, const Desc& wanted) {
-  const Operand& operand = p.composite->inputs[0];
-  auto param = static_cast<size_t>(operand.param);
-  if (p.types.parts == 1) return builder.input(param, wanted);
-  auto rank = static_cast<int64_t>(operand.shape.size());
-  Value parts = builder.temporary(wanted);
-  Desc given = desc_of(operand.shape, Layout::channels_last(rank), p.types.source);
-  builder.add_parts(builder.input(param, given), parts,
-                    num_elements(operand.shape) / operand.shape[1], operand.shape[1],
-                    p.types.parts);
-  return parts;
-}
-
 // `make(source, result, attributes)` gives the primitive descriptor. `winograd`: the side of tiles
 // of the result by Winograd's algorithm, or 0.
 template <typename Make>
@@ -146,10 +124,10 @@ Result<Implementation> implement(const std::shared_ptr<const ConvolutionProblem>
   auto build = [p, anchored, result_desc]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
+    const auto param = static_cast<size_t>(p->composite->inputs[0].param);
     Bindings bindings = {
-        {DNNL_ARG_SRC, source_value(builder, *p, pd.src_desc())},
-        {DNNL_ARG_WEIGHTS, builder.constant(split_weights(p->given, 1, p->types.parts),
-                                            p->given_weights, pd.weights_desc())}};
+        {DNNL_ARG_SRC, builder.input(param, pd.src_desc())},
+        {DNNL_ARG_WEIGHTS, builder.constant(p->given, p->given_weights, pd.weights_desc())}};
     if (p->bias) {
       Desc bias({p->result[1]}, kFloat, Tag::a);
       bindings.push_back({DNNL_ARG_BIAS, builder.constant(p->bias->constant, bias, bias)});
@@ -159,7 +137,7 @@ Result<Implementation> implement(const std::shared_ptr<const ConvolutionProblem>
     return builder.finish();
   };
   Variant variant = encodings.variant(std::move(name), result);
-  variant.weights = weight_form(p->given_weights, anchored.pd.weights_desc(), p->types.parts);
+  variant.weights = weight_form(p->given_weights, anchored.pd.weights_desc());
   if (winograd > 0) {
     variant.spreads_nan = true;
     variant.rounding = rounding::kWinograd4;

@@ -23,13 +23,13 @@ Result<std::vector<Implementation>> Implementations::take() {
   return reason_;
 }
 
-std::string weight_form(const Desc& given, const Desc& kept, int64_t parts) {
-  if (parts == 1 && given == kept) return kPlainWeights;
+std::string weight_form(const Desc& given, const Desc& kept) {
+  if (given == kept) return kPlainWeights;
   if (kept.get_format_kind() != dnnl::memory::format_kind::blocked) return "";
-  return fmt::format("onednn type {} parts {} strides {} blocks {} of {}, {} bytes",
-                     static_cast<int>(kept.get_data_type()), parts,
-                     fmt::join(kept.get_strides(), "x"), fmt::join(kept.get_inner_blks(), "x"),
-                     fmt::join(kept.get_inner_idxs(), "x"), kept.get_size());
+  return fmt::format("onednn type {} strides {} blocks {} of {}, {} bytes",
+                     static_cast<int>(kept.get_data_type()), fmt::join(kept.get_strides(), "x"),
+                     fmt::join(kept.get_inner_blks(), "x"), fmt::join(kept.get_inner_idxs(), "x"),
+                     kept.get_size());
 }
 
 Encodings::Encodings(const Composite& composite)
@@ -61,15 +61,12 @@ Status Encodings::want(std::span<const Step> steps, std::span<const OperandForm>
 Variant Encodings::variant(std::string name, const Layout& output) const {
   const Types& types = composite_.types;
   if (composite_.quantised()) name = "int8 " + name;
-  Variant variant{types.parts > 1   ? fmt::format("bf16x{} {}", types.parts, name)
-                  : types.lowered() ? "bf16 " + name
-                                    : std::move(name),
-                  inputs_,
-                  {encoding_of(canonical(output, composite_.result), types.result)}};
+  if (types.lowered()) name = "bf16 " + name;
+  Variant variant{
+      std::move(name), inputs_, {encoding_of(canonical(output, composite_.result), types.result)}};
   if (types.lowered()) {
     variant.rounding = types.result == kFloat ? rounding::kBFloat16Factors : rounding::kBFloat16;
-    variant.work = {
-        .multiplications = static_cast<double>(types.parts), .unit = "bfloat16", .constants = 0.5};
+    variant.work = {.unit = "bfloat16", .constants = 0.5};
   }
   return variant;
 }

@@ -35,8 +35,8 @@ class Implementations {
 };
 
 // Returns Variant::weights of a constant with one descriptor in the function and another in the
-// kernel. `parts`: it is split along a dimension first.
-std::string weight_form(const Desc& given, const Desc& kept, int64_t parts);
+// kernel.
+std::string weight_form(const Desc& given, const Desc& kept);
 
 // The encodings of a composite's parameters, collected operand by operand.
 class Encodings {

@@ -90,13 +90,7 @@ std::vector<Types> lowered_types(Lowering lowering) {
     case Lowering::kRow:
       return {{kBrainFloat, kBrainFloat}, {kFloat, kBrainFloat}};
     case Lowering::kProduct:
-      // Two products pay where one is sixteen times as fast.
-      if (!has_isa(dnnl::cpu_isa::avx512_core_amx))
-        return {{kBrainFloat, kBrainFloat}, {kBrainFloat, kFloat}};
-      return {{kBrainFloat, kBrainFloat},
-              {kBrainFloat, kFloat},
-              {kBrainFloat, kBrainFloat, 2},
-              {kBrainFloat, kFloat, 2}};
+      return {{kBrainFloat, kBrainFloat}, {kBrainFloat, kFloat}};
   }
   return {};
 }

@@ -7,7 +7,6 @@
 // Products of two computed tensors are batched; with many rows it can pay to pack the right operand
 // first (`repacked`).
 #include "backend/onednn/implementation.h"
-#include "backend/onednn/kernels/split.h"
 #include "backend/onednn/quantised.h"
 #include "ir/op.h"
 
@@ -103,11 +102,6 @@ Result<ProductProblem> read_product(const CompositePtr& composite) {
     }
   }
   p.types = composite->types;
-  if (p.types.parts > 1) {
-    if (p.batched() || p.transpose_left || !p.right->is_constant())
-      return unsupported("onednn: only the sums of products with a constant matrix are split");
-    p.k *= p.types.parts;
-  }
   if (composite->quantised()) p.quantised = TRY(read_quantised(*composite));
   return p;
 }
@@ -122,26 +116,13 @@ Result<Encodings> encodings_of(const ProductProblem& p, const Tail& tail) {
   return encodings;
 }
 
-// The left operand as the primitive reads it: the parameter, or its parts.
 Value left_value(ProgramBuilder& builder, const ProductProblem& p, const Desc& wanted) {
-  auto param = static_cast<size_t>(p.left->param);
-  if (p.types.parts == 1) return builder.input(param, wanted);
-  const int64_t width = p.k / p.types.parts;
-  Value parts = builder.temporary(wanted);
-  builder.add_parts(builder.input(param, plain_desc({p.m, width}, p.types.source)), parts, p.m,
-                    width, p.types.parts);
-  return parts;
+  return builder.input(static_cast<size_t>(p.left->param), wanted);
 }
 
-// The right operand, a constant, with its parts one after the other along the sums where it is
-// split.
 Value right_constant(ProgramBuilder& builder, const ProductProblem& p, const Desc& given,
                      const Desc& wanted) {
-  const Tensor& constant = p.quantised ? p.quantised->weights : p.right->constant;
-  size_t rank = constant.shape().size();
-  return builder.constant(
-      split_weights(constant, p.transpose_right ? rank - 1 : rank - 2, p.types.parts), given,
-      wanted);
+  return builder.constant(p.quantised ? p.quantised->weights : p.right->constant, given, wanted);
 }
 
 Value constant_bias(ProgramBuilder& builder, const ProductProblem& p, const Desc& desc) {
@@ -173,7 +154,7 @@ std::string form_for_any_rows(const ProductProblem& p, const Desc& given, const 
                            if (make(rows).weights_desc() != kept) return unsupported("packed");
                          return {};
                        }).ok();
-  return for_any ? weight_form(given, kept, p.types.parts) : "";
+  return for_any ? weight_form(given, kept) : "";
 }
 
 // matmul; `weights` is the right operand's form in the product.

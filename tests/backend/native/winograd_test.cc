@@ -8,6 +8,19 @@
 namespace collage::native {
 namespace {
 
+/// Of the matrix that transforms data: a coefficient of the product of x - p over all other points.
+double input_entry(size_t product, size_t input, size_t products) {
+  const std::vector<double> all = {0, 1, -1, 0.5, -2};
+  std::vector<double> polynomial{1};  // constant first
+  for (size_t a = 0; a + 1 < products; ++a) {
+    if (a == product) continue;
+    polynomial.push_back(0);
+    for (size_t i = polynomial.size(); i-- > 0;)
+      polynomial[i] = (i > 0 ? polynomial[i - 1] : 0) - all[a] * polynomial[i];
+  }
+  return input < polynomial.size() ? polynomial[input] : 0;
+}
+
 TEST(CookToomTest, MatricesAndTransformsFilter) {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> real(-1, 1);
@@ -21,8 +34,7 @@ TEST(CookToomTest, MatricesAndTransformsFilter) {
     const std::vector<double> shared = form.transform_input(data);
     for (size_t a = 0; a < n; ++a) {
       double weight = 0;
-      for (size_t i = 0; i < n; ++i)
-        transformed[a] += form.input_entry(static_cast<int>(a), static_cast<int>(i)) * data[i];
+      for (size_t i = 0; i < n; ++i) transformed[a] += input_entry(a, i, n) * data[i];
       for (int j = 0; j < 3; ++j) weight += form.weight_entry(static_cast<int>(a), j) * g[j];
       products[a] = transformed[a] * weight;
       EXPECT_NEAR(shared[a], transformed[a], 1e-12);

@@ -1,11 +1,7 @@
-// Variants in bfloat16, and products of split weights; processors without bfloat16 have
-// none.
+// Variants in bfloat16; processors without it have none.
 #include <gmock/gmock.h>
 
-#include <cmath>
-
 #include "backend/onednn/check.h"
-#include "backend/onednn/kernels/split.h"
 #include "backend/onednn/layouts.h"
 #include "backend/onednn/onednn_backend.h"
 #include "ops/half.h"
@@ -25,20 +21,6 @@ class Lowered : public ::testing::Test {
 };
 
 float widened(uint16_t bits) { return half_to_float(bits, DType::kBFloat16); }
-
-TEST(Split, WeightsAreSplitAlongTheSum) {
-  Tensor weights = random_tensor({2, 3, 4}, 9);
-  Tensor parts = onednn::split_weights(weights, 1, 2);
-  ASSERT_EQ(parts.shape(), (Shape{2, 6, 4}));
-  for (int64_t o = 0; o < 2; ++o)
-    for (int64_t k = 0; k < 3; ++k)
-      for (int64_t i = 0; i < 4; ++i) {
-        auto part = [&](int64_t p) { return parts.data<float>()[(o * 6 + p * 3 + k) * 4 + i]; };
-        const float w = weights.data<float>()[(o * 3 + k) * 4 + i];
-        EXPECT_EQ(part(1), widened(float_to_half(w, DType::kBFloat16)));
-        EXPECT_NEAR(part(0) + part(1), w, 0x1p-17 * std::abs(w));
-      }
-}
 
 TEST_F(Lowered, ConvolutionWithBiasResidualAndActivation) {
   Graph graph;

@@ -34,16 +34,4 @@ double CookToom::weight_entry(int product, int tap) const {
   return (tap == 0 ? 1 : std::pow(point(product), tap)) / slope;
 }
 
-double CookToom::input_entry(int product, int input) const {
-  std::vector<double> polynomial{1};  // coefficients, constant first
-  for (int a = 0; a < products() - 1; ++a) {
-    if (a == product) continue;
-    polynomial.push_back(0);
-    for (size_t i = polynomial.size(); i-- > 0;)
-      polynomial[i] = (i > 0 ? polynomial[i - 1] : 0) - point(a) * polynomial[i];
-  }
-  const auto at = static_cast<size_t>(input);
-  return at < polynomial.size() ? polynomial[at] : 0;
-}
-
 }  // namespace collage::native

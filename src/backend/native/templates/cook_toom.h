@@ -31,10 +31,9 @@ class CookToom {
   int outputs() const { return static_cast<int>(2 * pairs_.size()); }
   int products() const { return outputs() + 2; }
 
-  /// Entries of the three matrices; products are numbered 0, the pairs, infinity.
+  /// Entries of two of the matrices; products are numbered 0, the pairs, infinity.
   double output_entry(int output, int product) const;
   double weight_entry(int product, int tap) const;
-  double input_entry(int product, int input) const;
 
   /// B'd, A'm: `T` is a number or an expression with +, - and * float.
   template <typename T>

@@ -9,7 +9,6 @@
 
 #include "backend/onednn/kernels/loaders.h"
 #include "backend/onednn/kernels/program_code.h"
-#include "backend/onednn/kernels/split.h"
 #include "base/check.h"
 #include "base/integers.h"
 #include "base/mapped_file.h"
@@ -110,10 +109,7 @@ class Program : public Kernel {
     for (size_t s = 0; s < args_.size(); ++s) {
       const ProgramStep& step = code_->steps[s];
       if (!step.primitive) {
-        if (step.parts.parts > 0)
-          split(step.parts);
-        else
-          std::memset(args.outputs[step.clear_position], 0, step.clear_bytes);
+        std::memset(args.outputs[step.clear_position], 0, step.clear_bytes);
         continue;
       }
       dnnl_status_t status = dnnl_primitive_execute(
@@ -137,12 +133,6 @@ class Program : public Kernel {
     dnnl::memory memory;
     void* current = nullptr;  // where it points now
   };
-
-  void split(const ProgramStep::Parts& step) {
-    const void* from = bound_[step.source].current;
-    auto* to = static_cast<uint16_t*>(bound_[step.target].current);
-    repeat_rows(static_cast<const uint16_t*>(from), to, step.rows, step.width);
-  }
 
   std::shared_ptr<const ProgramCode> code_;
   std::vector<Bound> bound_;                        // of each slot
@@ -221,13 +211,6 @@ void ProgramBuilder::add(const dnnl::primitive& primitive, const Desc& scratchpa
     Value pad = add_slot(*code_, {Slot::Source::kWorkspace, 0, kBehindTemporaries, scratchpad});
     step.args.emplace_back(DNNL_ARG_SCRATCHPAD, pad.index);
   }
-  code_->steps.push_back(std::move(step));
-}
-
-void ProgramBuilder::add_parts(Value source, Value target, int64_t rows, int64_t width,
-                               int64_t parts) {
-  ProgramStep step;
-  step.parts = {source.index, target.index, rows, width, parts};
   code_->steps.push_back(std::move(step));
 }
 

@@ -49,9 +49,6 @@ class ProgramBuilder {
   void add(const PrimitiveDesc& pd, const Bindings& bindings, const Masks& masks = {}) {
     add(dnnl::primitive(pd.get()), pd.scratchpad_desc(), bindings, masks);
   }
-  // Repeats each row of bfloat16 numbers `parts` times (split.h). `target` has that many times as
-  // many elements.
-  void add_parts(Value source, Value target, int64_t rows, int64_t width, int64_t parts);
   // Zeroes an output of that many bytes before the steps added later.
   void clear_output(size_t position, size_t bytes);
 

@@ -20,16 +20,11 @@ struct Slot {
   SharedBytes constant = {};
 };
 
-// A primitive; or, if that is empty, rows to split in parts, or an output to zero.
+// A primitive; or, if that is empty, an output to zero.
 struct ProgramStep {
   dnnl::primitive primitive = {};
   std::vector<std::pair<int, size_t>> args = {};  // DNNL_ARG_…, slot
   Masks masks = {};                               // of its scales and zero points
-  struct Parts {
-    size_t source = 0, target = 0;  // slots
-    int64_t rows = 0, width = 0;
-    int64_t parts = 0;  // 0: none, the step zeroes an output
-  } parts = {};
   size_t clear_position = 0, clear_bytes = 0;
 };
 

@@ -31,9 +31,6 @@ Result<json> save_step(const ProgramStep& step) {
     saved["primitive"] = TRY(save_primitive(step.primitive, step.masks));
     saved["args"] = json::array();
     for (const auto& [arg, slot] : step.args) saved["args"].push_back({arg, slot});
-  } else if (step.parts.parts > 0) {
-    const auto& [source, target, rows, width, parts] = step.parts;
-    saved["parts"] = {source, target, rows, width, parts};
   } else {
     saved["clear"] = {step.clear_position, step.clear_bytes};
   }
@@ -92,11 +89,6 @@ class Loading {
           return bad_model("onednn: an argument of no value");
         step.args.emplace_back(static_cast<int>(pair[0]), static_cast<size_t>(pair[1]));
       }
-    } else if (fields.has("parts")) {
-      const std::vector<int64_t> n = TRY(numbers(fields, "parts", 5));
-      if (static_cast<size_t>(std::max(n[0], n[1])) >= slots_ || n[4] != 2)
-        return bad_model("onednn: parts of no value");
-      step.parts = {static_cast<size_t>(n[0]), static_cast<size_t>(n[1]), n[2], n[3], n[4]};
     } else {
       const std::vector<int64_t> n = TRY(numbers(fields, "clear", 2));
       step.clear_position = static_cast<size_t>(n[0]);
@@ -190,13 +182,7 @@ class Loading {
         return bad_model("onednn: a step lacks the memory that it computes in");
       return check_masks(step);
     }
-    if (step.parts.parts == 0)
-      return saved_.buffers.output_holds(step.clear_position, step.clear_bytes);
-    const auto& [source, target, rows, width, parts] = step.parts;
-    if (TRY(bytes_from({rows, width}, sizeof(uint16_t))) > room_[source] ||
-        TRY(bytes_from({rows, width, parts}, sizeof(uint16_t))) > room_[target])
-      return bad_model("onednn: parts of more bytes than their values have");
-    return may_write(target);
+    return saved_.buffers.output_holds(step.clear_position, step.clear_bytes);
   }
 
   const SavedKernel& saved_;

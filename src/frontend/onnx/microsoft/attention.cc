@@ -13,28 +13,12 @@ Result<Expr> between(NodeContext& node, const Expr& begin, const Expr& end, cons
   auto require = [&](const Expr& bound, const char* compare) -> Status {
     if (bound == nullptr) return {};
     Expr limit = TRY(node.reshape(TRY(node.cast(bound, DType::kInt64)), {heads.batch(), 1, 1, 1}));
-    Expr holds = TRY(node.call(compare, {key, limit}));
-    allowed = allowed == nullptr ? holds : TRY(node.call("logical_and", {allowed, holds}));
+    allowed = TRY(both(node, allowed, TRY(node.call(compare, {key, limit}))));
     return {};
   };
   TRY(require(end, "less"));
   TRY(require(begin, "greater_equal"));
   return allowed;
-}
-
-// As an additive mask of (queries, keys), for what the operator's own flag cannot say.
-Result<Expr> causal_mask(NodeContext& node, const Heads& heads, const Causality& causality) {
-  Expr key = TRY(positions(node, heads.num_keys(), 0, {1, heads.num_keys()}));
-  Expr query = TRY(positions(node, heads.num_queries(), 0, {heads.num_queries(), 1}));
-  Expr allowed = TRY(node.call("less_equal", {key, query}));
-  if (causality.window > 0) {
-    Expr first =
-        TRY(positions(node, heads.num_queries(), 1 - causality.window, {heads.num_queries(), 1}));
-    Expr recent = TRY(node.call("greater_equal", {key, first}));
-    allowed = TRY(node.call("logical_and", {allowed, recent}));
-  }
-  return additive_mask(node, allowed, dtype_of(heads.queries),
-                       -std::numeric_limits<double>::infinity());
 }
 
 }  // namespace
@@ -61,6 +45,27 @@ Result<Expr> integer_mask(NodeContext& node, const Expr& mask, const Heads& head
   return additive_mask(node, allowed, dtype_of(heads.queries), filter);
 }
 
+Result<Expr> causal_mask(NodeContext& node, const Heads& heads, int64_t keys, const Expr& before,
+                         int64_t window) {
+  const int64_t queries = heads.num_queries();
+  const bool placed = before != nullptr;
+  Expr key = TRY(positions(node, keys, 0, placed ? Shape{1, 1, 1, keys} : Shape{1, keys}));
+  Expr query =
+      TRY(positions(node, queries, 0, placed ? Shape{1, 1, queries, 1} : Shape{queries, 1}));
+  if (placed) {
+    Expr first = TRY(node.reshape(before, {heads.batch(), 1, 1, 1}));
+    query = TRY(node.call("add", {query, first}));
+  }
+  Expr allowed = TRY(node.call("less_equal", {key, query}));
+  if (window > 0) {
+    Expr width = TRY(node.scalar(DType::kInt64, static_cast<double>(window)));
+    Expr last = TRY(node.call("subtract", {query, width}));
+    allowed = TRY(both(node, allowed, TRY(node.call("greater", {key, last}))));
+  }
+  return additive_mask(node, allowed, dtype_of(heads.queries),
+                       -std::numeric_limits<double>::infinity());
+}
+
 Status check_attention_bias(const Expr& bias, const Heads& heads) {
   const Shape& shape = shape_of(bias);
   const Shape full = {heads.batch(), shape_of(heads.queries)[1], heads.num_queries(),
@@ -73,12 +78,6 @@ Status check_attention_bias(const Expr& bias, const Heads& heads) {
   return {};
 }
 
-Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b) {
-  if (a == nullptr) return b;
-  if (b == nullptr) return a;
-  return node.call("add", {a, b});
-}
-
 Result<double> read_scale(NodeContext& node, const Heads& heads) {
   const double given = TRY(node.real("scale", 0.0));
   return given == 0 ? usual_scale(shape_of(heads.queries)[3]) : given;
@@ -89,7 +88,8 @@ Result<Expr> attend(NodeContext& node, const Heads& heads, Expr mask, Causality 
   const bool by_flag = causality.causal && causality.window == 0 && cap == 0 &&
                        heads.num_queries() == heads.num_keys();
   if (causality.causal && !by_flag)
-    mask = TRY(sum_of(node, mask, TRY(causal_mask(node, heads, causality))));
+    mask = TRY(sum_of(node, mask,
+                      TRY(causal_mask(node, heads, heads.num_keys(), nullptr, causality.window))));
   Expr result;
   if (cap == 0) {
     std::vector<Expr> args = {heads.queries, heads.keys, heads.values};
@@ -97,10 +97,8 @@ Result<Expr> attend(NodeContext& node, const Heads& heads, Expr mask, Causality 
     result =
         TRY(node.call("nn.attention", std::move(args), {{"scale", scale}, {"causal", by_flag}}));
   } else {
-    Expr scores = TRY(node.call("nn.matmul", {heads.queries, heads.keys}, {{"transpose_b", true}}));
-    scores = TRY(node.call("multiply", {scores, TRY(node.scalar_like(scores, scale))}));
-    scores = TRY(sum_of(node, TRY(capped(node, scores, cap)), mask));
-    Expr weights = TRY(node.call("nn.softmax", {scores}, {{"axis", int64_t{-1}}}));
+    const Scores scores = TRY(write_out_scores(node, heads.queries, heads.keys, mask, scale, cap));
+    Expr weights = TRY(node.call("nn.softmax", {scores.biased}, {{"axis", int64_t{-1}}}));
     result = TRY(node.call("nn.matmul", {weights, heads.values}));
   }
   return merge_heads(node, result);

@@ -24,9 +24,6 @@ Result<Expr> integer_mask(NodeContext& node, const Expr& mask, const Heads& head
 // Checks a bias with 1 or all of the batches and heads for every query and key.
 Status check_attention_bias(const Expr& bias, const Heads& heads);
 
-// Returns a + b, where either may be null.
-Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b);
-
 // Reads the attribute "scale"; 0 or none means the usual one.
 Result<double> read_scale(NodeContext& node, const Heads& heads);
 
@@ -35,6 +32,12 @@ struct Causality {
   bool causal = false;
   int64_t window = 0;
 };
+
+// Returns an additive mask of the keys, of that many positions, that causality hides, for what the
+// operator's own flag cannot say: (queries, keys). With `before`, the positions that stand before
+// the queries of each sequence: (batch, 1, queries, keys).
+Result<Expr> causal_mask(NodeContext& node, const Heads& heads, int64_t keys, const Expr& before,
+                         int64_t window);
 
 // Returns softmax(cap(scale · q · kᵀ) + mask) · v as (batch, length, heads·size). The mask may be
 // null; the cap is 0 for none.

@@ -7,7 +7,6 @@
 // queries at the last of them, and the rows of its cache before those. The present cache has the
 // new rows behind them and zeros behind its end.
 #include <algorithm>
-#include <limits>
 
 #include "frontend/onnx/microsoft/attention.h"
 
@@ -149,26 +148,6 @@ Result<Expr> present_rows(NodeContext& node, size_t cache, const Expr& fresh,
   return node.call("take", {all, TRY(node.call("add", {row, first}))}, {{"axis", int64_t{0}}});
 }
 
-// (batch, 1, queries, keys): 0 for a key up to the query's place, within the window.
-Result<Expr> mask_of_places(NodeContext& node, const Heads& heads, const Places& places,
-                            const Causality& causality) {
-  const int64_t queries = heads.num_queries();
-  Expr key = TRY(positions(node, places.present, 0, {1, 1, 1, places.present}));
-  Expr query = TRY(positions(node, queries, 0, {1, 1, queries, 1}));
-  if (places.before != nullptr) {
-    Expr before = TRY(node.reshape(places.before, {heads.batch(), 1, 1, 1}));
-    query = TRY(node.call("add", {query, before}));
-  }
-  Expr allowed = TRY(node.call("less_equal", {key, query}));
-  if (causality.window > 0) {
-    Expr width = TRY(node.scalar(DType::kInt64, static_cast<double>(causality.window)));
-    Expr recent = TRY(node.call("greater", {key, TRY(node.call("subtract", {query, width}))}));
-    allowed = TRY(node.call("logical_and", {allowed, recent}));
-  }
-  return additive_mask(node, allowed, dtype_of(heads.queries),
-                       -std::numeric_limits<double>::infinity());
-}
-
 // A row for each position of queries behind a cache: their places, or the given positions.
 Result<Expr> rows_behind(NodeContext& node, size_t cache, const Heads& heads, const Expr& before) {
   const int64_t batch = heads.batch(), length = heads.num_queries();
@@ -249,7 +228,9 @@ Result<Outputs> convert_grouped_attention(NodeContext& node) {
   if (window > 0 && window < heads.num_keys()) causality.window = window;
   if (cached) {
     if (!causality.causal) return unsupported("a cache of keys and values without causality");
-    bias = TRY(sum_of(node, bias, TRY(mask_of_places(node, heads, places, causality))));
+    bias =
+        TRY(sum_of(node, bias,
+                   TRY(causal_mask(node, heads, places.present, places.before, causality.window))));
     causality = {};
   }
   Expr result = TRY(attend(node, heads, bias, causality, TRY(read_scale(node, heads)),

@@ -56,10 +56,29 @@ Result<Expr> additive_mask(NodeContext& node, const Expr& allowed, DType dtype, 
   return node.call("where", {allowed, zero, hidden});
 }
 
-Result<Expr> capped(NodeContext& node, const Expr& scores, double cap) {
-  Expr limit = TRY(node.scalar_like(scores, cap));
-  Expr bent = TRY(node.call("tanh", {TRY(node.call("divide", {scores, limit}))}));
-  return node.call("multiply", {bent, limit});
+Result<Expr> both(NodeContext& node, const Expr& a, const Expr& b) {
+  if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
+  return node.call("logical_and", {a, b});
+}
+
+Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b) {
+  if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
+  return node.call("add", {a, b});
+}
+
+Result<Scores> write_out_scores(NodeContext& node, const Expr& q, const Expr& k, const Expr& mask,
+                                double scale, double cap) {
+  Scores scores;
+  const Expr product = TRY(node.call("nn.matmul", {q, k}, {{"transpose_b", true}}));
+  scores.raw = TRY(node.call("multiply", {product, TRY(node.scalar_like(product, scale))}));
+  scores.capped = scores.raw;
+  if (cap != 0) {
+    const Expr limit = TRY(node.scalar_like(product, cap));
+    const Expr bent = TRY(node.call("tanh", {TRY(node.call("divide", {scores.raw, limit}))}));
+    scores.capped = TRY(node.call("multiply", {bent, limit}));
+  }
+  scores.biased = TRY(sum_of(node, scores.capped, mask));
+  return scores;
 }
 
 double usual_scale(int64_t size) {

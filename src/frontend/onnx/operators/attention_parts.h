@@ -19,8 +19,17 @@ Result<Expr> positions(NodeContext& node, int64_t count, int64_t first, Shape sh
 // Returns 0 where `allowed` is true and `blocked` elsewhere, to be added to scores.
 Result<Expr> additive_mask(NodeContext& node, const Expr& allowed, DType dtype, double blocked);
 
-// Returns cap · tanh(scores / cap).
-Result<Expr> capped(NodeContext& node, const Expr& scores, double cap);
+// Return a && b and a + b, where either may be null.
+Result<Expr> both(NodeContext& node, const Expr& a, const Expr& b);
+Result<Expr> sum_of(NodeContext& node, const Expr& a, const Expr& b);
+
+// Scores as scale · q · kᵀ, then as cap · tanh(raw / cap) unless the cap is 0, then with the mask
+// added, which may be null.
+struct Scores {
+  Expr raw, capped, biased;
+};
+Result<Scores> write_out_scores(NodeContext& node, const Expr& q, const Expr& k, const Expr& mask,
+                                double scale, double cap);
 
 // Returns 1 / sqrt(size).
 double usual_scale(int64_t size);

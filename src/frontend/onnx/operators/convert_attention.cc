@@ -25,11 +25,6 @@ struct Bias {
   bool may_block_rows = false;  // a query may be left without any key
 };
 
-Result<Expr> both(NodeContext& node, const Expr& a, const Expr& b) {
-  if (a == nullptr) return b;
-  return node.call("logical_and", {a, b});
-}
-
 // The mask given as an input; a short one is padded with positions that are not allowed.
 Status add_given_mask(NodeContext& node, Bias& bias, int64_t keys) {
   if (!node.has(3)) return {};
@@ -90,12 +85,8 @@ Status add_positions(NodeContext& node, Bias& bias, int64_t queries, int64_t key
 }
 
 Result<Expr> additive(NodeContext& node, const Bias& bias, DType dtype) {
-  Expr result = bias.added;
-  if (bias.allowed != nullptr) {
-    Expr mask = TRY(additive_mask(node, bias.allowed, dtype, -kInfinity));
-    result = result == nullptr ? mask : TRY(node.call("add", {result, mask}));
-  }
-  return result;
+  if (bias.allowed == nullptr) return bias.added;
+  return sum_of(node, bias.added, TRY(additive_mask(node, bias.allowed, dtype, -kInfinity)));
 }
 
 // A query that may see no key at all gives zeros, not NaN.
@@ -109,27 +100,6 @@ Result<Expr> clear_blocked_rows(NodeContext& node, const Bias& bias, const Expr&
     if (all) return data;
   }
   return node.call("where", {any, data, TRY(node.scalar_like(data, 0))});
-}
-
-struct Scores {
-  Expr raw, capped, biased, probabilities;
-};
-
-struct ScoreLimits {
-  double scale, cap;  // no cap: 0
-};
-
-Result<Scores> write_out_scores(NodeContext& node, const Expr& q, const Expr& k, const Bias& bias,
-                                const Expr& mask, const ScoreLimits& limits) {
-  const auto [scale, cap] = limits;
-  Scores scores;
-  Expr product = TRY(node.call("nn.matmul", {q, k}, {{"transpose_b", true}}));
-  scores.raw = TRY(node.call("multiply", {product, TRY(node.scalar_like(product, scale))}));
-  scores.capped = cap == 0 ? scores.raw : TRY(capped(node, scores.raw, cap));
-  scores.biased = mask == nullptr ? scores.capped : TRY(node.call("add", {scores.capped, mask}));
-  Expr softmax = TRY(node.call("nn.softmax", {scores.biased}, {{"axis", int64_t{-1}}}));
-  scores.probabilities = TRY(clear_blocked_rows(node, bias, softmax));
-  return scores;
 }
 
 Result<Outputs> convert_attention(NodeContext& node) {
@@ -157,11 +127,13 @@ Result<Outputs> convert_attention(NodeContext& node) {
   TRY(add_positions(node, bias, queries, keys, past));
   Expr mask = TRY(additive(node, bias, dtype_of(q)));
 
-  Expr result;
+  Expr result, probabilities;
   Scores scores;
   if (cap != 0 || node.wants(3)) {
-    scores = TRY(write_out_scores(node, q, k, bias, mask, {scale, cap}));
-    result = TRY(node.call("nn.matmul", {scores.probabilities, v}));
+    scores = TRY(write_out_scores(node, q, k, mask, scale, cap));
+    probabilities = TRY(node.call("nn.softmax", {scores.biased}, {{"axis", int64_t{-1}}}));
+    probabilities = TRY(clear_blocked_rows(node, bias, probabilities));
+    result = TRY(node.call("nn.matmul", {probabilities, v}));
   } else {
     std::vector<Expr> args = {q, k, v};
     if (mask != nullptr) args.push_back(mask);
@@ -172,7 +144,7 @@ Result<Outputs> convert_attention(NodeContext& node) {
   if (node.wants(3)) {
     const int64_t mode = TRY(node.integer("qk_matmul_output_mode", 0));
     if (mode < 0 || mode > 3) return bad_model("qk_matmul_output_mode is {}", mode);
-    const Expr* stages[] = {&scores.raw, &scores.capped, &scores.biased, &scores.probabilities};
+    const Expr* stages[] = {&scores.raw, &scores.capped, &scores.biased, &probabilities};
     outputs.push_back(*stages[mode]);
   }
   return outputs;
