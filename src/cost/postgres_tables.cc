@@ -22,8 +22,8 @@ constexpr const char* kSteps[] = {
     "owner text NOT NULL DEFAULT '', lease timestamptz NOT NULL DEFAULT now(), "
     "attempts int NOT NULL DEFAULT 0, died int NOT NULL DEFAULT 0, error text NOT NULL DEFAULT '')",
     "CREATE TABLE collage_models(content text PRIMARY KEY, bytes bytea NOT NULL)",
-    "CREATE TABLE collage_workers(id text PRIMARY KEY, fingerprint text NOT NULL, "
-    "processor text NOT NULL, seen timestamptz NOT NULL)",
+    ("CREATE TABLE collage_workers(id text PRIMARY KEY, fingerprint text NOT NULL, "
+     "processor text NOT NULL, seen timestamptz NOT NULL)"),
 };
 constexpr int kVersion = std::size(kSteps);
 
