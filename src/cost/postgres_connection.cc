@@ -157,4 +157,12 @@ Result<PostgresAnswer> PostgresConnection::ask(const char* sql,
   return error(code, "{}", one_line(library().message(raw)));
 }
 
+Status PostgresConnection::in_transaction(const std::function<Status()>& body) {
+  TRY(ask("BEGIN"));
+  Status status = body();
+  if (status.ok()) return ask("COMMIT").status();
+  if (!is_lost_) (void)ask("ROLLBACK");
+  return status;
+}
+
 }  // namespace collage

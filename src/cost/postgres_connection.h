@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class PostgresConnection {
   // lost, or the server goes down or lacks memory or disk; kUnsupported: it names what is not
   // there.
   Result<PostgresAnswer> ask(const char* sql, const std::vector<std::string>& values = {});
+  // All that `body` asks, or nothing.
+  Status in_transaction(const std::function<Status()>& body);
   bool is_lost() const { return is_lost_; }
 
  private:

@@ -1,6 +1,5 @@
 #include "cost/postgres_storage.h"
 
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "base/hash.h"
 #include "base/json_fields.h"
 #include "base/log.h"
+#include "cost/postgres_tables.h"
 
 namespace collage {
 
@@ -16,18 +16,6 @@ namespace {
 
 using nlohmann::json;
 using std::chrono::steady_clock;
-
-// Step by step: a version of the tables is the number of those that were made.
-constexpr const char* kSteps[] = {
-    "CREATE TABLE collage_costs("
-    "kind text COLLATE \"C\" NOT NULL, key text COLLATE \"C\" NOT NULL, text text NOT NULL, "
-    "context text COLLATE \"C\" NOT NULL, value text NOT NULL, seal text NOT NULL, "
-    "written text COLLATE \"C\" NOT NULL, used text COLLATE \"C\" NOT NULL, "
-    "PRIMARY KEY(kind, key))",
-    // Contexts are long, and few: hashed.
-    "CREATE INDEX collage_costs_context ON collage_costs(md5(context), kind)",
-};
-constexpr int kVersion = std::size(kSteps);
 
 constexpr const char* kPut =
     "INSERT INTO collage_costs AS c(kind, key, text, context, value, seal, written, used) "
@@ -58,52 +46,6 @@ std::optional<StoredValue> value_of(const std::optional<StoredRow>& row) {
   return StoredValue{row->key, row->value, row->seal};
 }
 
-Status run(PostgresConnection& connection, const char* sql,
-           const std::vector<std::string>& values = {}) {
-  return connection.ask(sql, values).status();
-}
-
-Status in_transaction(PostgresConnection& connection, const std::function<Status()>& body) {
-  TRY(run(connection, "BEGIN"));
-  Status status = body();
-  if (status.ok()) return run(connection, "COMMIT");
-  if (!connection.is_lost()) (void)run(connection, "ROLLBACK");
-  return status;
-}
-
-// 0: there are no tables.
-Result<int> version_of(PostgresConnection& connection) {
-  const Result<PostgresAnswer> answer =
-      connection.ask("SELECT version FROM collage_schema ORDER BY version DESC LIMIT 1");
-  if (!answer && answer.status().code() == ErrorCode::kUnsupported) return 0;
-  TRY(answer.status());
-  return answer->rows() == 0 ? 0 : static_cast<int>(answer->number(0, 0));
-}
-
-Status set_up(PostgresConnection& connection) {
-  // What is acknowledged is on the server's disk.
-  TRY(run(connection,
-          "SELECT set_config('synchronous_commit', 'on', false) "
-          "WHERE current_setting('synchronous_commit') = 'off'"));
-  int version = TRY(version_of(connection));
-  if (version < kVersion)
-    TRY(in_transaction(connection, [&]() -> Status {
-          TRY(run(connection, "SELECT pg_advisory_xact_lock(hashtext('collage_schema'))"));
-          TRY(run(connection, "CREATE TABLE IF NOT EXISTS collage_schema(version int NOT NULL)"));
-          version = TRY(version_of(connection));  // another process may have been faster
-          if (version >= kVersion) return {};
-          for (int step = version; step < kVersion; ++step) TRY(run(connection, kSteps[step]));
-          TRY(run(connection, "DELETE FROM collage_schema"));
-          return run(connection, "INSERT INTO collage_schema VALUES($1::int)",
-                     {std::to_string(kVersion)});
-        }).with_context("making its tables"));
-  if (version > kVersion)
-    return error(ErrorCode::kUnavailable,
-                 "its tables are of version {}, of a newer Collage; this one knows {}", version,
-                 kVersion);
-  return {};
-}
-
 Result<std::filesystem::path> spool_file(const std::string& server) {
   return TRY(cache_folder()) / ("spool-" + sha256_hex(server).substr(0, 16) + ".db");
 }
@@ -121,14 +63,14 @@ Status send_rows(PostgresConnection& connection, const Batch& batch, bool only_n
   size_t bytes = 0;
   const auto put = [&]() -> Status {
     if (rows.empty()) return {};
-    TRY(run(connection, kPut, {json_text(rows), only_newer ? "newer" : "all"}));
+    TRY(connection.ask(kPut, {json_text(rows), only_newer ? "newer" : "all"}));
     rows = json::array();
     bytes = 0;
     return {};
   };
   for (const auto& [name, row] : batch)
     if (!row) removed.push_back({{"kind", name.first}, {"key", name.second}});
-  if (!removed.empty()) TRY(run(connection, kRemove, {json_text(removed)}));
+  if (!removed.empty()) TRY(connection.ask(kRemove, {json_text(removed)}));
   for (const auto& [name, row] : batch) {
     if (!row) continue;
     rows.push_back(json_of(*row));
@@ -164,7 +106,7 @@ PostgresStorage::~PostgresStorage() {
 Status PostgresStorage::connect() {
   std::unique_ptr<PostgresConnection> connection = TRY(PostgresConnection::open(address_));
   if (name_.empty()) name_ = connection->server();
-  TRY(set_up(*connection));
+  TRY(make_tables(*connection));
   connection_ = std::move(connection);
   if (const Status sent = send_spool(); !sent.ok()) {
     if (sent.code() != ErrorCode::kUnavailable)
@@ -318,7 +260,7 @@ Status PostgresStorage::write(const Batch& batch) {
   Status status = on_server([&](PostgresConnection& connection) -> Status {
     // One row is a transaction by itself.
     if (batch.size() == 1) return send_rows(connection, batch, false);
-    return in_transaction(connection, [&] { return send_rows(connection, batch, false); });
+    return connection.in_transaction([&] { return send_rows(connection, batch, false); });
   });
   if (status.code() == ErrorCode::kUnavailable) status = spool(batch, status);
   TRY(std::move(status));
@@ -381,7 +323,7 @@ Status PostgresStorage::send_spool() {
   TRY(spool_->begin());
   Status status = read();
   if (status.ok())
-    status = in_transaction(*connection_, [&] { return send_rows(*connection_, batch, true); });
+    status = connection_->in_transaction([&] { return send_rows(*connection_, batch, true); });
   for (auto it = batch.begin(); status.ok() && it != batch.end(); ++it)
     status = spool_->remove(it->first);
   if (status.ok()) status = spool_->commit();

@@ -1,13 +1,10 @@
-// Tables of a PostgreSQL server, which any number of machines share. Each write is a transaction,
-// or part of one, and is repeated where the connection was lost on the way: writing a row twice
-// gives one row.
+// Rows in a table of a PostgreSQL server (postgres_tables.h), which any number of machines share.
+// Each write is a transaction, or part of one, and is repeated where the connection was lost on the
+// way: writing a row twice gives one row.
 //
 // Where the server stays away, what is written goes to a spool, a file of SQLite in the cache
 // folder, and from there to the server as soon as it answers, to this process or a later one. Of
 // two rows the newer stays. What is read then is what is in the spool, and what was fetched before.
-//
-//   collage_schema   one row, the version of the tables
-//   collage_costs    the rows
 //
 // Calls wait for the network, so rows are fetched many at a time (cost_storage.h); those are read
 // once in the life of this object.

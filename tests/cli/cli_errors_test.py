@@ -180,7 +180,6 @@ def check_help_and_version():
             result = folder.run(arguments)
             assert result.returncode == 0 and result.stdout and not result.stderr, result
         assert re.fullmatch(r"collage \d+\.\d+\.\d+\n", folder.run(["--version"]).stdout)
-        assert "worker" not in folder.run(["--help"]).stdout
 
 
 def main():

@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "cost/database_tools.h"
 #include "cost/shipped_costs.h"
+#include "cost/task_queue.h"
 #include "options.h"
 
 namespace collage::tool {
@@ -44,7 +45,11 @@ Status info(const DbOptions& options) {
   std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   DatabaseInfo info = TRY(describe_database(*database));
   nlohmann::json limit = kDatabaseLimit;
-  if (database->is_server()) limit = nullptr;
+  std::map<std::string, int64_t> tasks;
+  if (database->is_server()) {
+    limit = nullptr;
+    tasks = TRY(TRY(TaskQueue::open(TRY(place_of(options))))->counts());
+  }
   if (!options.json.empty())
     TRY(write_json(options.json, {{"bytes", info.bytes},
                                   {"limit_bytes", limit},
@@ -54,6 +59,7 @@ Status info(const DbOptions& options) {
                                   {"invalid", info.invalid},
                                   {"stale", info.stale},
                                   {"foreign", info.foreign},
+                                  {"tasks", tasks},
                                   {"oldest", info.oldest},
                                   {"newest", info.newest}}));
   fmt::print("{}{}\n", megabytes(info.bytes),
@@ -64,6 +70,8 @@ Status info(const DbOptions& options) {
   fmt::print("{} variants, {} of them invalid; {} rows of other versions, {} not written here\n",
              info.variants, info.invalid, info.stale, info.foreign);
   if (!info.oldest.empty()) fmt::print("from {} to {} UTC\n", info.oldest, info.newest);
+  for (const auto& [state, count] : tasks)
+    fmt::print("{:<12} {:>8} {}\n", state, count, state == "workers" ? "present" : "tasks");
   return {};
 }
 
@@ -107,6 +115,8 @@ Status prune(const DbOptions& options) {
   }
   std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   int64_t forgotten = TRY(prune_costs(*database, prune));
+  if (database->is_server())  // what was done may be to do again
+    TRY(TRY(TaskQueue::open(TRY(place_of(options))))->forget_ended());
   fmt::print("{} rows forgotten, {} left\n", forgotten, megabytes(TRY(database->used_bytes())));
   return {};
 }

@@ -47,6 +47,10 @@ constexpr Example kExamples[] = {
     {"targets", "collage targets kernels",
      "the kinds of kernels that each backend has: what they multiply and round"},
     {"tune", "collage tune *.onnx --effort max", "measure ahead what these models need"},
+    {"fleet", "collage fleet *.onnx --db postgresql://ann@costs/costs",
+     "measure them on all machines whose workers share that database"},
+    {"worker", "collage worker --db postgresql://ann@costs/costs",
+     "measure what `collage fleet` asks for, on this machine, until it is told to end"},
     {"db", "collage db prune stale", "forget rows of other versions of the backends"},
     {"help", "collage help bench", "flags and examples of a sub-command"},
 };

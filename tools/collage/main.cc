@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   std::vector<Command> commands = {
       add_run(app),  add_bench(app),   add_verify(app), add_partition(app), add_targets(app),
       add_tune(app), add_inspect(app), add_db(app),     add_diff(app),      add_explain(app),
-      add_view(app), add_compile(app), add_worker(app)};
+      add_view(app), add_compile(app), add_fleet(app),  add_worker(app)};
   commands.push_back(add_help(app, commands));
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(commands.begin(), commands.end(),

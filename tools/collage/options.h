@@ -13,7 +13,8 @@
 
 namespace collage::tool {
 
-constexpr uint64_t kInputSeed = 1;  // of random inputs
+constexpr uint64_t kInputSeed = 1;       // of random inputs
+constexpr int kInterruptedStatus = 130;  // as shells report SIGINT
 
 // Flags that are options of a compilation set these.
 struct SharedOptions : ProgramOptions {
@@ -94,6 +95,7 @@ Command add_inspect(CLI::App& app);
 Command add_db(CLI::App& app);
 Command add_diff(CLI::App& app);
 Command add_explain(CLI::App& app);
+Command add_fleet(CLI::App& app);
 Command add_worker(CLI::App& app);
 
 }  // namespace collage::tool

@@ -16,8 +16,6 @@ namespace collage::tool {
 
 namespace {
 
-constexpr int kInterruptedStatus = 130;  // as shells report SIGINT
-
 // What all models together want of the database that it does not have. One model's is announced
 // when its measuring begins.
 Status announce(const std::vector<Model>& models, const SharedOptions& options) {
