@@ -117,7 +117,8 @@ void any_with_any(benchmark::State& state) {
   (void)*select_targets({}, {});  // which registers the operators
   Function function = random_network(static_cast<size_t>(state.range(0)), 7);
   PartitionConfig config = *parse_config(
-      R"({"targets": [{"name": "all", "rule": {"native": true, "combine": "any"}}]})", "config");
+      R"json({"targets": [{"name": "all", "rule": "combine(is_op_up_to('anchor'), joins: any)"}]})json",
+      "config");
   for (auto _ : state) {
     DataflowGraph graph(untangle_tuples(function));
     std::vector<CandidatePartition> candidates = gather_candidates(graph, config.specs);

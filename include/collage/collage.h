@@ -99,7 +99,8 @@ std::shared_ptr<WeightForms> make_weight_forms();
 
 struct ProgramOptions {
   std::vector<std::string>
-      targets;  // "onednn", "native -option=value" …; empty: everything this machine offers
+      targets;  // "onednn", "native -option=value" …; empty: everything this machine offers. The
+                // option -rules=FILE, or a rule's text, is of every backend (docs/partitioning.md)
   // Devices to use, such as "cpu:0, gpu:0", with all targets that this machine offers on them, if
   // `targets` is empty. Empty: the devices of the targets.
   std::string devices;

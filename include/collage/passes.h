@@ -55,6 +55,9 @@ ModelPass partition_for(const ProgramOptions& options);
 ModelPass fuse_pattern(const std::string& pattern, const std::string& label,
                        const std::string& compiler = "");
 
+// Returns the text of a rule (docs/partitioning.md) as it prints. kUsage: it is malformed.
+Result<std::string> rule_text(const std::string& rule);
+
 // Device planning (docs/devices.md): states where nodes run, by names of nodes or by a toolchain's
 // rule, finds a place for every value, and makes what is together on a device a function of its
 // own. `devices`: "cpu:0, gpu:0, little=cpu:1"; values without constraints are on the first one.

@@ -67,6 +67,12 @@ void bind_passes(nb::module_& core) {
   core.def("partition_for", &passes::partition_for, nb::arg("options"));
   core.def("fuse_pattern", &passes::fuse_pattern, nb::arg("pattern"), nb::arg("label"),
            nb::arg("compiler"));
+  core.def(
+      "rule_text",
+      [](const std::string& rule) {
+        return value_of(unlocked([&] { return passes::rule_text(rule); }));
+      },
+      nb::arg("rule"));
   core.def("annotate_nodes",
            nb::overload_cast<const std::vector<std::string>&>(&passes::annotate_devices),
            nb::arg("places"));

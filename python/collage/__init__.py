@@ -24,7 +24,7 @@ from . import _halide
 
 _halide.load()
 
-from . import _core, passes
+from . import _core, passes, rules
 from ._core import Expression, ModuleFunction, SharedWeights, Specialisation, TensorInfo, __version__, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
@@ -35,7 +35,7 @@ from .passes import Pipeline
 __all__ = ["ArrayType", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
            "SharedWeights", "Specialisation", "TensorInfo", "Tuning", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
            "from_exported", "function", "item", "load", "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function",
-           "tuple_of"]
+           "rules", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]

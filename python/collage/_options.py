@@ -44,5 +44,7 @@ def make_options(
 
 
 def words(given: Union[str, Sequence[str]]) -> list[str]:
-    """A list of names; one name, or several with commas, may be given as text."""
+    """A list of names; one name, or several with commas, may be given as text, and so may one target with a rule."""
+    if isinstance(given, str) and " -rules=" in given:
+        return [given]
     return [word.strip() for word in given.split(",") if word.strip()] if isinstance(given, str) else list(given)

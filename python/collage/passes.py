@@ -93,8 +93,8 @@ def partition_for(
 ) -> Pass:
     """What one toolchain takes, by its rule, becomes its kernels; nothing is measured. The rest stays as it is.
 
-    The arguments are those of `Model.compile`, which is then to be given the same target; `config` names one target with a rule
-    of one's own (docs/partitioning.md).
+    The arguments are those of `Model.compile`, which is then to be given the same target. A rule of one's own is an option of the
+    target (`collage.rules.target`), or stands in `config` (docs/partitioning.md).
     """
     return Pass(_core.partition_for(make_options(targets=target, exclude=exclude, pin=pin, config=config)))
 

@@ -15,7 +15,9 @@ std::string key_text(const Candidates& candidates, const ProgramOptions& options
                      const ChooseOptions& choosing) {
   std::string text =
       fmt::format("{}\nplan of {} nodes", choosing.model_key, candidates.graph->size());
-  for (const PartitionSpecPtr& spec : candidates.specs) text += "\n" + spec->target.to_string();
+  for (const PartitionSpecPtr& spec : candidates.specs)
+    text +=
+        "\n" + spec->target.to_string() + (spec->rule_text.empty() ? "" : " ") + spec->rule_text;
   for (const char* attribute : {kExclude, kPin})
     text += fmt::format("\n{} {}", attribute,
                         text_attr(candidates.graph->function()->attrs, attribute));

@@ -9,6 +9,7 @@
 #include "compiler/model_stages.h"
 #include "compiler/tuning_passes.h"
 #include "ir/pattern_text.h"
+#include "partition/rule_text.h"
 #include "passes/passes.h"
 
 namespace collage {
@@ -139,6 +140,11 @@ ModelPass fuse_pattern(const std::string& pattern, const std::string& label,
                       const DFPattern parsed = TRY(parse_pattern(pattern));
                       return claim_matches(model.impl().module, parsed, label, compiler);
                     });
+}
+
+Result<std::string> rule_text(const std::string& rule) {
+  register_all();
+  return TRY(parse_rule(rule)).text;
 }
 
 ModelPass apply_history_best(const ProgramOptions& options) {

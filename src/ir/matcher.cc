@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/fusion_kind.h"
 #include "ir/visitor.h"
 
 namespace collage {
@@ -63,7 +64,11 @@ class Matcher {
                            [&](const DFPattern& arg) { return match_node(arg, expr, next); });
       case PatternKind::kCondition:
         // After the inner pattern, so that a predicate may rely on it.
-        return match_node(node.args[0], expr, [&] { return node.predicate(expr) && next(); });
+        return match_node(node.args[0], expr, [&] {
+          return (node.relation ? node.relation(expr, bindings_) : node.predicate(expr)) && next();
+        });
+      case PatternKind::kNamed:
+        return match_node(node.args[0], expr, next);
       case PatternKind::kUsedOnce:
         return (!uses_ || uses_(expr.get()) <= 1) && match_node(node.args[0], expr, next);
     }
@@ -81,7 +86,7 @@ class Matcher {
     }
     if (call->op == nullptr) return false;
     if (node.names.empty()
-            ? call->op->kind > node.max_kind
+            ? fusion_kind(*call) > node.max_kind
             : std::find(node.names.begin(), node.names.end(), call->op->name) == node.names.end())
       return false;
     if (match_inside(node, expr, call->args, next)) return true;
@@ -221,7 +226,7 @@ class Matcher {
 
   const UseCount& uses_;
   const std::function<bool(const Match&)>& visit_;
-  std::unordered_map<const PatternNode*, Expr> bindings_;
+  Bindings bindings_;
   std::vector<Expr> inside_;
 };
 

@@ -16,7 +16,7 @@ struct Match {
   // The calls, tuples and projections of the pattern, inputs before users. Matches of a wildcard,
   // is_var or is_constant are inputs, not parts.
   std::vector<Expr> inside;
-  std::unordered_map<const PatternNode*, Expr> bindings;
+  Bindings bindings;
 
   // Returns the match of that node of the pattern; null in an alternative that was not taken.
   Expr operator[](const DFPattern& pattern) const {

@@ -6,6 +6,8 @@
 #include <set>
 #include <span>
 
+#include "ir/predicate.h"
+
 namespace collage {
 
 namespace {
@@ -20,26 +22,92 @@ std::string quoted_list(const std::vector<std::string>& names) {
   return text;
 }
 
-std::string arg_list(std::span<const DFPattern> args) {
-  std::string text;
-  for (const DFPattern& arg : args) text += (text.empty() ? "" : ", ") + arg.to_string();
-  return text;
+std::optional<std::vector<double>> as_numbers(const AttrValue& value) {
+  if (const auto* reals = std::get_if<std::vector<double>>(&value)) return *reals;
+  if (const auto* ints = std::get_if<Ints>(&value))
+    return std::vector<double>(ints->begin(), ints->end());
+  if (std::optional<double> number = attr_number(value)) return std::vector<double>{*number};
+  return std::nullopt;
 }
 
-DFPattern condition(const DFPattern& pattern, std::string what,
-                    std::function<bool(const Expr&)> predicate) {
-  PatternNode node;
-  node.kind = PatternKind::kCondition;
-  node.args = {pattern};
-  node.what = std::move(what);
-  node.predicate = std::move(predicate);
-  return make(std::move(node));
+// Writes what has a name in full where it occurs first; hence in the text's order.
+class PatternPrinter {
+ public:
+  std::string text(const DFPattern& pattern) {
+    const PatternNode* node = pattern.get();
+    switch (node->kind) {
+      case PatternKind::kWildcard:
+        return "*";
+      case PatternKind::kVar:
+        return "is_var(" + quoted_list(node->names) + ")";
+      case PatternKind::kConstant:
+        return "is_constant()";
+      case PatternKind::kCall: {
+        if (node->calls_function) {
+          const std::string callee = text(node->args[0]);
+          return callee + "(" + list(std::span(node->args).subspan(1)) + ")";
+        }
+        std::string head =
+            node->names.empty()
+                ? "is_op_up_to('" + std::string(fusion_kind_name(node->max_kind)) + "')"
+                : "is_op(" + quoted_list(node->names) + ")";
+        return node->any_args ? head : head + "(" + list(node->args) + ")";
+      }
+      case PatternKind::kTuple:
+        return node->any_args ? "is_tuple()" : "is_tuple(" + list(node->args) + ")";
+      case PatternKind::kTupleGetItem:
+        return "is_tuple_get_item(" + text(node->args[0]) +
+               (node->index < 0 ? ")" : ", " + std::to_string(node->index) + ")");
+      case PatternKind::kFunction: {
+        if (node->any_args) return "is_function()";
+        std::span<const DFPattern> params(node->args.data(), node->args.size() - 1);
+        const std::string in = list(params);
+        return "is_function([" + in + "], " + text(node->args.back()) + ")";
+      }
+      case PatternKind::kDominator:
+        return "dominator(" + list(node->args) + ")";
+      case PatternKind::kAlternative: {
+        const std::string first = text(node->args[0]);
+        return "(" + first + " | " + text(node->args[1]) + ")";
+      }
+      case PatternKind::kCondition:
+        return text(node->args[0]) + node->what;
+      case PatternKind::kUsedOnce:
+        return text(node->args[0]) + ".used_once()";
+      case PatternKind::kNamed: {
+        const std::string name = "$" + node->names[0];
+        const bool again = !written_.insert(node).second;
+        if (again || node->args[0]->kind == PatternKind::kWildcard) return name;
+        return "(" + name + ": " + text(node->args[0]) + ")";
+      }
+    }
+    return "?";
+  }
+
+ private:
+  std::string list(std::span<const DFPattern> args) {
+    std::string result;
+    for (const DFPattern& arg : args) result += (result.empty() ? "" : ", ") + text(arg);
+    return result;
+  }
+
+  std::set<const PatternNode*> written_;
+};
+
+}  // namespace
+
+std::optional<double> attr_number(const AttrValue& value) {
+  if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1.0 : 0.0;
+  return std::nullopt;
 }
 
-// An attribute's value as pattern text: as Relay text, but strings in single quotes and reals
-// without a suffix.
 std::string attr_text(const AttrValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return "'" + *text + "'";
+  if (const auto* text = std::get_if<std::string>(&value)) {
+    const std::string quote = text->find('\'') == std::string::npos ? "'" : "\"";
+    return quote + *text + quote;
+  }
   if (const auto* dtype = std::get_if<DType>(&value))
     return "'" + std::string(dtype_name(*dtype)) + "'";
   std::string text = attr_to_string(value);
@@ -48,68 +116,13 @@ std::string attr_text(const AttrValue& value) {
   return text;
 }
 
-std::optional<double> as_number(const AttrValue& value) {
-  if (const auto* integer = std::get_if<int64_t>(&value)) return static_cast<double>(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? 1.0 : 0.0;
-  return std::nullopt;
-}
-
-std::optional<std::vector<double>> as_numbers(const AttrValue& value) {
-  if (const auto* reals = std::get_if<std::vector<double>>(&value)) return *reals;
-  if (const auto* ints = std::get_if<Ints>(&value))
-    return std::vector<double>(ints->begin(), ints->end());
-  if (std::optional<double> number = as_number(value)) return std::vector<double>{*number};
-  return std::nullopt;
-}
-
-}  // namespace
-
 DFPattern DFPattern::where(std::string what, std::function<bool(const Expr&)> predicate) const {
-  return condition(*this, "." + what, std::move(predicate));
-}
-
-DFPattern DFPattern::has_attr(std::string name, AttrValue value) const {
-  std::string what = "{" + name + ": " + attr_text(value) + "}";
-  return condition(*this, std::move(what), [name, value](const Expr& expr) {
-    const AttrValue* found = nullptr;
-    if (const auto* call = as<CallNode>(expr)) found = call->attrs.find(name);
-    if (const auto* function = as<FunctionNode>(expr)) found = function->attrs.find(name);
-    return found != nullptr && attr_matches(*found, value);
-  });
-}
-
-DFPattern DFPattern::has_dtype(DType dtype) const {
-  std::string what = ".has_dtype('" + std::string(dtype_name(dtype)) + "')";
-  return condition(*this, std::move(what), [dtype](const Expr& expr) {
-    return expr->type().is_tensor() && expr->tensor_type().dtype == dtype;
-  });
-}
-
-DFPattern DFPattern::has_shape(Shape shape) const {
-  std::string dims;
-  for (int64_t dim : shape)
-    dims += (dims.empty() ? "" : ", ") + (dim < 0 ? std::string("*") : std::to_string(dim));
-  if (shape.size() == 1) dims += ",";
-  return condition(*this, ".has_shape((" + dims + "))", [shape](const Expr& expr) {
-    if (!expr->type().is_tensor()) return false;
-    const Shape& found = expr->tensor_type().shape;
-    return std::equal(found.begin(), found.end(), shape.begin(), shape.end(),
-                      [](int64_t have, int64_t want) { return want < 0 || have == want; });
-  });
-}
-
-DFPattern DFPattern::has_rank(int64_t rank) const {
-  return condition(*this, ".has_rank(" + std::to_string(rank) + ")", [rank](const Expr& expr) {
-    return expr->type().is_tensor() &&
-           static_cast<int64_t>(expr->tensor_type().shape.size()) == rank;
-  });
-}
-
-DFPattern DFPattern::has_type(Type type) const {
-  std::string what = ".has_type(" + type.to_string() + ")";
-  return condition(*this, std::move(what),
-                   [type](const Expr& expr) { return expr->type() == type; });
+  PatternNode node;
+  node.kind = PatternKind::kCondition;
+  node.args = {*this};
+  node.what = "." + what;
+  node.predicate = std::move(predicate);
+  return make(std::move(node));
 }
 
 DFPattern DFPattern::used_once() const {
@@ -123,44 +136,30 @@ DFPattern DFPattern::optional(const std::function<DFPattern(DFPattern)>& wrap) c
   return wrap(*this) | *this;
 }
 
-std::string DFPattern::to_string() const {
-  switch (node_->kind) {
-    case PatternKind::kWildcard:
-      return "*";
-    case PatternKind::kVar:
-      return "is_var(" + quoted_list(node_->names) + ")";
-    case PatternKind::kConstant:
-      return "is_constant()";
-    case PatternKind::kCall: {
-      if (node_->calls_function)
-        return node_->args[0].to_string() + "(" + arg_list(std::span(node_->args).subspan(1)) + ")";
-      std::string head =
-          node_->names.empty()
-              ? "is_op_up_to('" + std::string(fusion_kind_name(node_->max_kind)) + "')"
-              : "is_op(" + quoted_list(node_->names) + ")";
-      return node_->any_args ? head : head + "(" + arg_list(node_->args) + ")";
-    }
-    case PatternKind::kTuple:
-      return node_->any_args ? "is_tuple()" : "is_tuple(" + arg_list(node_->args) + ")";
-    case PatternKind::kTupleGetItem:
-      return "is_tuple_get_item(" + node_->args[0].to_string() +
-             (node_->index < 0 ? ")" : ", " + std::to_string(node_->index) + ")");
-    case PatternKind::kFunction: {
-      if (node_->any_args) return "is_function()";
-      std::span<const DFPattern> params(node_->args.data(), node_->args.size() - 1);
-      return "is_function([" + arg_list(params) + "], " + node_->args.back().to_string() + ")";
-    }
-    case PatternKind::kDominator:
-      return "dominator(" + arg_list(node_->args) + ")";
-    case PatternKind::kAlternative:
-      return "(" + node_->args[0].to_string() + " | " + node_->args[1].to_string() + ")";
-    case PatternKind::kCondition:
-      return node_->args[0].to_string() + node_->what;
-    case PatternKind::kUsedOnce:
-      return node_->args[0].to_string() + ".used_once()";
-  }
-  return "?";
+DFPattern DFPattern::where(Predicate predicate, std::map<std::string, DFPattern> names) const {
+  PatternNode node;
+  node.kind = PatternKind::kCondition;
+  node.args = {*this};
+  node.what = ".where(" + predicate.text + ")";
+  node.relation = [holds = std::move(predicate.holds), names = std::move(names)](
+                      const Expr& expr, const Bindings& bindings) {
+    return holds(expr, [&](const std::string& name) -> Expr {
+      const auto found = bindings.find(names.at(name).get());
+      return found == bindings.end() ? nullptr : found->second;
+    });
+  };
+  return make(std::move(node));
 }
+
+DFPattern DFPattern::named(std::string name) const {
+  PatternNode node;
+  node.kind = PatternKind::kNamed;
+  node.names = {std::move(name)};
+  node.args = {*this};
+  return make(std::move(node));
+}
+
+std::string DFPattern::to_string() const { return PatternPrinter().text(*this); }
 
 DFPattern OpPattern::with_args(std::vector<DFPattern> args) const {
   PatternNode node = node_;

@@ -14,9 +14,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/expr.h"
@@ -25,6 +28,9 @@
 namespace collage {
 
 struct PatternNode;
+struct Predicate;  // ir/predicate.h
+// What each node of a pattern matched.
+using Bindings = std::unordered_map<const PatternNode*, Expr>;
 
 class DFPattern {
  public:
@@ -32,21 +38,19 @@ class DFPattern {
   const PatternNode* get() const { return node_.get(); }
   const PatternNode* operator->() const { return node_.get(); }
 
-  // Returns this pattern with a further condition. An attribute is the call's, or a function's.
-  // Numbers compare by value, and a list of one number equals that number.
-  DFPattern has_attr(std::string name, AttrValue value) const;
-  DFPattern has_dtype(DType dtype) const;
-  DFPattern has_shape(Shape shape) const;  // -1 stands for any dimension
-  DFPattern has_rank(int64_t rank) const;
-  DFPattern has_type(Type type) const;
+  // Returns this pattern with a further condition.
   DFPattern used_once() const;  // by one consumer; needs a matcher that knows the uses, else true
   // `what` names the condition in the pattern's text, which cannot be parsed back then.
   DFPattern where(std::string what, std::function<bool(const Expr&)> predicate) const;
+  // `names`: what the predicate calls them, patterns that match before it is asked.
+  DFPattern where(Predicate predicate, std::map<std::string, DFPattern> names) const;
+  DFPattern named(std::string name) const;  // $name in its text
 
   // Returns `wrap` around this pattern, or this pattern alone; the wrapped form is tried first.
   DFPattern optional(const std::function<DFPattern(DFPattern)>& wrap) const;
 
-  std::string to_string() const;  // is_op('add')(*, is_constant())
+  // is_op('add')(*, is_constant()). Of what occurs twice only names (named) tell.
+  std::string to_string() const;
 
  private:
   std::shared_ptr<const PatternNode> node_;
@@ -64,12 +68,13 @@ enum class PatternKind {
   kAlternative,   // the first of the arguments that matches
   kCondition,     // its one argument, and the predicate
   kUsedOnce,      // its one argument, and that has one consumer
+  kNamed,         // its one argument
 };
 
 // The form behind DFPattern; for the matcher and the text form.
 struct PatternNode {
   PatternKind kind = PatternKind::kWildcard;
-  std::vector<std::string> names;  // kCall: operator names, none: any operator; kVar: its name
+  std::vector<std::string> names;             // kCall: operators, none: any; kVar, kNamed: the name
   FusionKind max_kind = FusionKind::kOpaque;  // kCall without names: kinds up to this one
   bool any_args = false;                      // kCall, kTuple: arguments are not looked at
   int64_t index = -1;                         // kTupleGetItem: -1 is any
@@ -77,6 +82,7 @@ struct PatternNode {
   std::vector<DFPattern> args;
   std::string what;  // kCondition: its text, after the argument's
   std::function<bool(const Expr&)> predicate;
+  std::function<bool(const Expr&, const Bindings&)> relation;  // of a kCondition, instead
 };
 
 // The result of is_op: call it with patterns for the arguments. As a DFPattern itself it matches
@@ -118,7 +124,12 @@ DFPattern is_call_of(DFPattern function, std::vector<DFPattern> args);
 DFPattern dominator(DFPattern parent, DFPattern path, DFPattern child);
 DFPattern operator|(const DFPattern& a, const DFPattern& b);
 
-// Returns whether an attribute has a value, as has_attr compares them.
+// Returns an attribute's value as pattern text: as Relay text, but strings in quotes without
+// escapes and reals without a suffix.
+std::string attr_text(const AttrValue& value);
+std::optional<double> attr_number(const AttrValue& value);  // of a number or a truth
+// Returns whether an attribute has a value. Numbers compare by value, a list of one number equals
+// that number, and a dtype its name.
 bool attr_matches(const AttrValue& found, const AttrValue& wanted);
 
 // Returns whether the operator's result is the same with its two arguments exchanged.

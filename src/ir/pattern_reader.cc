@@ -4,7 +4,7 @@ namespace collage {
 
 Status PatternReader::expected(std::string_view what) const {
   if (is(Token::Kind::kBad)) return at(token_, "expected a closing quote for " + token_.text);
-  const std::string found = is(Token::Kind::kEnd)      ? "the end of the pattern"
+  const std::string found = is(Token::Kind::kEnd)      ? "the end of the text"
                             : is(Token::Kind::kString) ? "the string '" + token_.text + "'"
                                                        : "'" + token_.text + "'";
   return at(token_, fmt::format("expected {}, found {}", what, found));

@@ -1,5 +1,6 @@
-// Reads a pattern's text for its parsers: a token at a time; the current one is inspected and then
-// passed. Errors (kUsage) name the column, from 1, and what was expected. Names may stand in quotes
+// Reads a pattern's or a rule's text for its parsers: a token at a time; the current one is
+// inspected and then passed. Errors (kUsage) name the column, from 1 (and the line, after the
+// first), and what was expected. Names may stand in quotes
 // of either kind as strings.
 #pragma once
 
@@ -14,6 +15,7 @@
 namespace collage {
 
 inline Status at(const Token& token, std::string_view message) {
+  if (token.place.line > 1) return usage_error("{}: {}", token.place.to_string(), message);
   return usage_error("column {}: {}", token.place.column, message);
 }
 

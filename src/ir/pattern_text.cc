@@ -8,6 +8,7 @@
 #include "ir/op.h"
 #include "ir/pattern_reader.h"
 #include "ir/pattern_values.h"
+#include "ir/predicate.h"
 
 namespace collage {
 
@@ -15,10 +16,14 @@ namespace {
 
 using Kind = Token::Kind;
 constexpr int kMaxNesting = 200;
+constexpr std::string_view kPatternWords[] = {
+    "is_op",    "is_op_up_to",       "is_var",      "is_constant", "wildcard",
+    "is_tuple", "is_tuple_get_item", "is_function", "dominator"};
 
 // The operators that a pattern's root may be a call of; none when it may be something else.
 std::vector<const OpDef*> root_ops(const DFPattern& pattern) {
-  if (pattern->kind == PatternKind::kCondition || pattern->kind == PatternKind::kUsedOnce)
+  if (pattern->kind == PatternKind::kCondition || pattern->kind == PatternKind::kUsedOnce ||
+      pattern->kind == PatternKind::kNamed)
     return root_ops(pattern->args[0]);
   std::vector<const OpDef*> ops;
   if (pattern->kind == PatternKind::kAlternative) {
@@ -34,21 +39,15 @@ std::vector<const OpDef*> root_ops(const DFPattern& pattern) {
 }
 
 bool is_function_pattern(const DFPattern& pattern) {
-  if (pattern->kind == PatternKind::kCondition) return is_function_pattern(pattern->args[0]);
+  if (pattern->kind == PatternKind::kCondition || pattern->kind == PatternKind::kNamed)
+    return is_function_pattern(pattern->args[0]);
   return pattern->kind == PatternKind::kFunction;
 }
 
-class Parser {
+class PatternParser {
  public:
-  explicit Parser(std::string_view text) : reader_(text) {}
+  explicit PatternParser(PatternReader& reader) : reader_(reader) {}
 
-  Result<DFPattern> run() {
-    DFPattern pattern = TRY(alternatives());
-    if (!reader_.is(Kind::kEnd)) return reader_.expected("'|' or the end of the pattern");
-    return pattern;
-  }
-
- private:
   Result<DFPattern> alternatives() {
     if (++nesting_ > kMaxNesting)
       return at(reader_.token(), fmt::format("nested more than {} levels deep", kMaxNesting));
@@ -58,14 +57,12 @@ class Parser {
     return pattern;
   }
 
+ private:
   // A pattern with its constraints, projections and optional wrappers, from left to right.
   Result<DFPattern> constrained() {
     DFPattern pattern = TRY(primary());
     while (true) {
-      if (reader_.is("{")) {
-        pattern = TRY(attributes(pattern));
-      } else if (reader_.is(".")) {
-        reader_.step();
+      if (reader_.accept(".")) {
         pattern = TRY(method(pattern));
       } else if (reader_.is("(") && is_function_pattern(pattern)) {
         reader_.step();
@@ -100,12 +97,10 @@ class Parser {
       if (wrapped_.empty()) return at(start, "'_' stands only inside .optional(…)");
       return wrapped_.back();
     }
-    static const std::vector<std::string> kWords = {
-        "is_op",    "is_op_up_to",       "is_var",      "is_constant", "wildcard",
-        "is_tuple", "is_tuple_get_item", "is_function", "dominator"};
-    if (std::find(kWords.begin(), kWords.end(), word) == kWords.end()) {
+    if (!is_pattern_word(word)) {
       std::string all;
-      for (const std::string& known : kWords) all += (all.empty() ? "" : ", ") + known;
+      for (std::string_view known : kPatternWords)
+        all += (all.empty() ? "" : ", ") + std::string(known);
       return at(start, fmt::format("expected a pattern, found '{}': there are *, {}", word, all));
     }
     TRY(reader_.expect("(", " after " + word));
@@ -155,12 +150,12 @@ class Parser {
     reader_.step();
     auto it = names_.find(name.text);
     if (!reader_.is(":")) {
-      if (it == names_.end()) it = names_.emplace(name.text, wildcard()).first;
+      if (it == names_.end()) it = names_.emplace(name.text, wildcard().named(name.text)).first;
       return it->second;
     }
     if (it != names_.end()) return at(name, "$" + name.text + " is defined twice");
     reader_.step();
-    DFPattern pattern = TRY(constrained());
+    DFPattern pattern = TRY(constrained()).named(name.text);
     if (!names_.emplace(name.text, pattern).second)
       return at(name, "$" + name.text + " is defined twice");
     return pattern;
@@ -192,18 +187,9 @@ class Parser {
   }
 
   Result<DFPattern> kind_call() {
-    std::optional<FusionKind> kind;
-    std::string all;
-    for (int k = 0; k <= static_cast<int>(FusionKind::kOpaque); ++k) {
-      std::string_view name = fusion_kind_name(static_cast<FusionKind>(k));
-      if (reader_.is(Kind::kString) && reader_.token().text == name)
-        kind = static_cast<FusionKind>(k);
-      all += (k ? ", '" : "'") + std::string(name) + "'";
-    }
-    if (!kind) return reader_.expected("one of " + all);
-    reader_.step();
+    const FusionKind kind = TRY(parse_fusion_kind(reader_));
     TRY(reader_.expect(")"));
-    OpPattern op = is_op_up_to(*kind);
+    OpPattern op = is_op_up_to(kind);
     if (!reader_.accept("(")) return DFPattern(op);
     return op.with_args(TRY(list(")")));
   }
@@ -237,18 +223,14 @@ class Parser {
     TRY(reader_.expect("(", " after " + word));
     DFPattern result = pattern;
     if (word == "optional") {
-      wrapped_.push_back(pattern);
-      DFPattern wrapping = TRY(alternatives());
+      std::string name;
+      for (int i = 0; names_.count(name = fmt::format("_{}", i)) != 0; ++i) {
+      }
+      wrapped_.push_back(pattern.named(name));
+      names_.emplace(name, wrapped_.back());
+      const DFPattern wrapping = TRY(alternatives());
+      result = wrapping | wrapped_.back();
       wrapped_.pop_back();
-      result = wrapping | pattern;
-    } else if (word == "has_dtype") {
-      result = pattern.has_dtype(TRY(parse_dtype(reader_)));
-    } else if (word == "has_shape") {
-      result = pattern.has_shape(TRY(parse_shape(reader_)));
-    } else if (word == "has_rank") {
-      result = pattern.has_rank(TRY(parse_integer(reader_, "a number of dimensions")));
-    } else if (word == "has_type") {
-      result = pattern.has_type(TRY(parse_type(reader_)));
     } else if (word == "has_value") {
       double value = TRY(parse_number(reader_));
       if (pattern->kind != PatternKind::kConstant)
@@ -256,43 +238,28 @@ class Parser {
       result = is_scalar(value);
     } else if (word == "used_once") {
       result = pattern.used_once();
+    } else if (word == "where") {
+      std::map<std::string, DFPattern> names;
+      const OpsOfName ops_of = [&](const Token& name) -> Result<std::vector<const OpDef*>> {
+        if (name.text.empty()) return root_ops(pattern);
+        const auto found = names_.find(name.text);
+        if (found == names_.end()) return at(name, "there is no $" + name.text + " before");
+        names.insert(*found);
+        return root_ops(found->second);
+      };
+      Predicate predicate = TRY(parse_predicate(reader_, ops_of));
+      result = pattern.where(std::move(predicate), std::move(names));
     } else {
-      return at(start, fmt::format("unknown constraint '{}': there are optional, has_dtype, "
-                                   "has_shape, has_rank, has_type, has_value, used_once",
-                                   word));
+      return at(
+          start,
+          fmt::format("unknown constraint '{}': there are optional, has_value, used_once, where",
+                      word));
     }
     TRY(reader_.expect(")"));
     return result;
   }
 
-  // {groups: 1, padding: [0, 0, 0, 0]}
-  Result<DFPattern> attributes(DFPattern pattern) {
-    TRY(reader_.expect("{"));
-    std::vector<const OpDef*> ops = root_ops(pattern);
-    do {
-      Token name = reader_.token();
-      if (name.kind != Kind::kName && name.kind != Kind::kString)
-        return reader_.expected("an attribute's name");
-      for (const OpDef* op : ops) {
-        std::string known;
-        for (const AttrSpec& spec : op->attrs) {
-          if (spec.name == name.text) known = "*";
-          if (known != "*") known += (known.empty() ? "" : ", ") + spec.name;
-        }
-        if (known != "*")
-          return at(name, fmt::format("'{}' has no attribute '{}': it has {}", op->name, name.text,
-                                      known.empty() ? "none" : known));
-      }
-      reader_.step();
-      TRY(reader_.expect(":"));
-      pattern = pattern.has_attr(name.text, TRY(parse_value(reader_)));
-    } while (reader_.accept(","));
-    if (!reader_.is("}")) return reader_.expected("',' or '}'");
-    reader_.step();
-    return pattern;
-  }
-
-  PatternReader reader_;
+  PatternReader& reader_;
   int nesting_ = 0;
   std::vector<DFPattern> wrapped_;  // what '_' stands for, by optional(…) that is open
   std::map<std::string, DFPattern> names_;
@@ -300,6 +267,20 @@ class Parser {
 
 }  // namespace
 
-Result<DFPattern> parse_pattern(std::string_view text) { return Parser(text).run(); }
+bool is_pattern_word(std::string_view word) {
+  return std::find(std::begin(kPatternWords), std::end(kPatternWords), word) !=
+         std::end(kPatternWords);
+}
+
+Result<DFPattern> read_pattern(PatternReader& reader) {
+  return PatternParser(reader).alternatives();
+}
+
+Result<DFPattern> parse_pattern(std::string_view text) {
+  PatternReader reader(text);
+  DFPattern pattern = TRY(read_pattern(reader));
+  if (!reader.is(Kind::kEnd)) return reader.expected("'|' or the end of the text");
+  return pattern;
+}
 
 }  // namespace collage

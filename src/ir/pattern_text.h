@@ -3,7 +3,7 @@
 //
 //   is_op('nn.relu')(*)
 //   is_op('add')(is_op('nn.conv2d')(*, is_constant()), is_constant()) | is_op('nn.conv2d')(*, *)
-//   is_op('nn.conv2d')(*, *){groups: 1}.optional(is_op('nn.relu')(_))
+//   is_op('nn.conv2d')(*, *).where(groups == 1).optional(is_op('nn.relu')(_))
 //   is_op('multiply')($x, is_op('sigmoid')($x))
 //
 // Operators (those already registered) and their attributes must exist. An error (kUsage) names the
@@ -14,9 +14,14 @@
 
 #include "base/result.h"
 #include "ir/pattern.h"
+#include "ir/pattern_reader.h"
 
 namespace collage {
 
 Result<DFPattern> parse_pattern(std::string_view text);
+// Reads a pattern from the current token on, up to what cannot follow in one.
+Result<DFPattern> read_pattern(PatternReader& reader);
+// Returns whether a pattern may begin with that name.
+bool is_pattern_word(std::string_view word);
 
 }  // namespace collage

@@ -1,6 +1,5 @@
 #include "ir/pattern_values.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -27,36 +26,18 @@ Result<int64_t> parse_integer(PatternReader& reader, std::string_view what) {
   return value;
 }
 
-Result<DType> parse_dtype(PatternReader& reader) {
-  Token start = reader.token();
-  if (start.kind != Kind::kString && start.kind != Kind::kName) return reader.expected("a dtype");
-  Result<DType> found = parse_dtype(start.text);
-  if (!found) return at(start, "unknown dtype '" + start.text + "'");
-  reader.step();
-  return found;
-}
-
-Result<Shape> parse_shape(PatternReader& reader) {
-  TRY(reader.expect("(", " before the dimensions"));
-  Shape dims;
-  while (!reader.accept(")")) {
-    dims.push_back(reader.accept("*") ? -1 : TRY(parse_integer(reader, "a dimension or '*'")));
-    if (!reader.is(")")) TRY(reader.expect(","));
+Result<FusionKind> parse_fusion_kind(PatternReader& reader) {
+  std::string all;
+  for (int k = 0; k <= static_cast<int>(FusionKind::kOpaque); ++k) {
+    const auto kind = static_cast<FusionKind>(k);
+    const std::string name(fusion_kind_name(kind));
+    if ((reader.is(Kind::kString) || reader.is(Kind::kName)) && reader.token().text == name) {
+      reader.step();
+      return kind;
+    }
+    all += (k ? ", '" : "'") + name + "'";
   }
-  return dims;
-}
-
-Result<Type> parse_type(PatternReader& reader) {
-  if (!reader.accept("Tensor")) return Type(TensorType{{}, TRY(parse_dtype(reader))});
-  TRY(reader.expect("["));
-  Token start = reader.token();
-  Shape dims = TRY(parse_shape(reader));
-  if (std::any_of(dims.begin(), dims.end(), [](int64_t dim) { return dim < 0; }))
-    return at(start, "a type has no open dimensions; use has_shape");
-  TRY(reader.expect(","));
-  DType element = TRY(parse_dtype(reader));
-  TRY(reader.expect("]"));
-  return Type(TensorType{std::move(dims), element});
+  return reader.expected("one of " + all);
 }
 
 namespace {

@@ -36,6 +36,11 @@ Result<Target> Target::parse(std::string_view text) {
   if (std::any_of(text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }))
     return usage_error("target '{}': only printable ASCII", printable(text));
   for (std::string word; words >> word;) {
+    if (word.starts_with("-rules=")) {
+      std::string rest;
+      std::getline(words, rest);
+      word += rest;
+    }
     size_t equals = word.find('=');
     if (word.size() < 2 || word[0] != '-' || equals == std::string::npos)
       return usage_error("target '{}': expected -option=value, found '{}'", text, word);

@@ -1,7 +1,8 @@
 // Target: something that can compile kernels: a backend's name, options for it, and the device its
 // kernels run on. Several targets may share a device, and several of one backend may differ in
 // options or device: a target is known by its whole text. Text form: "onednn", "native
-// -vector-width=8", "mylib -device=gpu:1 -memory_scope=shared".
+// -vector-width=8", "mylib -device=gpu:1 -memory_scope=shared". The option rules is the rest of a
+// text, blanks included: "native -rules=union(own(), is_op('exp'))".
 #pragma once
 
 #include <compare>

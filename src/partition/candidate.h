@@ -22,8 +22,9 @@ struct PartitionSpec {
   // The toolchain that compiles its kernels, for their "Compiler" attribute; empty for kernels that
   // the project generates itself.
   std::string compiler = {};
-  bool is_host = false;  // its kernels stay in line: the host calls the operators one by one
-  bool merges = false;   // it accepts touching kernels of its own as one
+  bool is_host = false;        // its kernels stay in line: the host calls the operators one by one
+  bool merges = false;         // it accepts touching kernels of its own as one
+  std::string rule_text = {};  // of a rule that a user wrote (partition/rule_text.h)
 };
 
 struct CandidatePartition {

@@ -6,15 +6,7 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "ir/op.h"
-#include "ir/pattern_text.h"
-#include "partition/rules/anchor_union.h"
-#include "partition/rules/combine_by_primitives.h"
-#include "partition/rules/composite.h"
-#include "partition/rules/df_pattern.h"
-#include "partition/rules/only_valid.h"
-#include "partition/rules/op_call_by_kind.h"
-#include "partition/rules/union_rule.h"
+#include "partition/rule_text.h"
 
 namespace collage {
 
@@ -22,9 +14,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t kDefaultDepth = 8;
-constexpr size_t kDefaultOps = 64;
-constexpr size_t kPerExit = 64;
 constexpr size_t kMaxLimit = 1'000'000;
 
 std::string list_of(std::initializer_list<std::string_view> names) {
@@ -143,118 +132,23 @@ class Reader {
         spec.target.options[TRY(name(option, at))] = TRY(name(given, at));
       }
     }
-    bool any = false;
-    if (value.contains("rule")) TRY(rule(value["rule"], pointer + "/rule", spec, any));
+    if (value.contains("rule")) TRY(rule(value["rule"], pointer + "/rule", spec));
     std::optional<bool> merges;
     if (value.contains("merge")) merges = TRY(flag(value["merge"], pointer + "/merge"));
-    spec.merges = merges.value_or(any);
+    spec.merges = merges.value_or(spec.merges);
     config_.merges.push_back(merges);
     config_.specs.push_back(std::make_shared<const PartitionSpec>(std::move(spec)));
     return {};
   }
 
-  // `any`: kernels combine with anything.
-  Status rule(const json& value, const std::string& pointer, PartitionSpec& spec, bool& any) {
-    if (value.is_string()) {  // another target's
-      for (const PartitionSpecPtr& other : config_.specs)
-        if (other->name == value.get<std::string>() && other->rule != nullptr) {
-          spec.rule = other->rule;
-          any = other->merges;
-          return {};
-        }
-      return bad(pointer, "an object, or the name of an earlier target whose rule it shares",
-                 value);
-    }
-    TRY(object(value, pointer,
-               {"patterns", "operators", "native", "combine", "max_depth", "max_ops", "max_exits",
-                "siblings", "stacked"}));
-    std::vector<PartitionRulePtr> base;
-    if (value.contains("patterns")) TRY(patterns(value["patterns"], pointer + "/patterns", base));
-    if (value.contains("operators"))
-      TRY(operators(value["operators"], pointer + "/operators", base));
-    bool native = value.contains("native") && TRY(flag(value["native"], pointer + "/native"));
-    if (native) base.push_back(std::make_shared<OpCallByKindPartitionRule>("native"));
-    if (base.empty())
-      return config_.error_at(pointer, "expected patterns, operators or \"native\": true");
-
-    std::string combine = native ? "native" : "none";
-    if (value.contains("combine")) combine = TRY(text(value["combine"], pointer + "/combine"));
-    any = combine == "any";
-    if (combine != "none" && combine != "native" && !any)
-      return bad(pointer + "/combine", "\"none\", \"native\" or \"any\"", value["combine"]);
-    SubGraphConfig limits{kDefaultDepth, 1, false};
-    size_t max_ops = kDefaultOps;
-    if (value.contains("max_depth"))
-      limits.max_depth = TRY(count(value["max_depth"], pointer + "/max_depth", 1));
-    if (value.contains("max_ops")) max_ops = TRY(count(value["max_ops"], pointer + "/max_ops", 1));
-    if (value.contains("max_exits")) {
-      limits.max_exits = TRY(count(value["max_exits"], pointer + "/max_exits", 1));
-      limits.allow_taps = limits.max_exits > 1;
-    }
-
-    PartitionRulePtr all = std::make_shared<UnionPartitionRule>(spec.name, std::move(base));
-    if (combine != "none") {
-      CombineConfig joins;
-      joins.joins = any ? any_joins() : fuse_ops_joins();
-      joins.max_depth = 0;
-      joins.max_call_depth = limits.max_depth;
-      joins.max_ops = max_ops;
-      joins.max_per_exit = kPerExit;
-      joins.strict = true;
-      all = std::make_shared<CombineByPrimitivesPartitionRule>(spec.name, std::move(all), joins);
-    }
-    PartitionRulePtr valid =
-        std::make_shared<OnlyValidPartitionRule>(spec.name, std::move(all), limits);
-    std::vector<PartitionRulePtr> more = {valid};
-    if (value.contains("siblings")) {
-      size_t most = TRY(count(value["siblings"], pointer + "/siblings", 2));
-      more.push_back(std::make_shared<HorizontalPartitionRule>(
-          "siblings", valid, HorizontalPartitionRule::Options{.max_siblings = most}));
-    }
-    if (value.contains("stacked") && TRY(flag(value["stacked"], pointer + "/stacked")))
-      more.push_back(std::make_shared<VerticalPartitionRule>("stacked", valid));
-    spec.rule =
-        more.size() == 1 ? valid : std::make_shared<UnionPartitionRule>(spec.name, std::move(more));
-    return {};
-  }
-
-  Status patterns(const json& value, const std::string& pointer,
-                  std::vector<PartitionRulePtr>& rules) const {
-    if (!value.is_array() || value.empty())
-      return bad(pointer, "a list of at least one pattern", value);
-    for (size_t i = 0; i < value.size(); ++i) {
-      std::string at = pointer + "/" + std::to_string(i);
-      TRY(object(value[i], at, {"name", "pattern"}));
-      std::string label;
-      if (value[i].contains("name")) label = TRY(name(value[i]["name"], at + "/name"));
-      std::string spelled = TRY(text(TRY(member(value[i], at, "pattern")), at + "/pattern"));
-      Result<DFPattern> pattern = parse_pattern(spelled);
-      if (!pattern) return config_.error_at(at + "/pattern", pattern.status().message());
-      // Taps and exits are for the whole rule to judge.
-      PartitionRulePtr rule =
-          std::make_shared<DFPatternPartitionRule>(label.empty() ? "pattern" : label, *pattern,
-                                                   MatchPredicate{}, SubGraphConfig{0, 0, true});
-      if (!label.empty()) rule = std::make_shared<CompositePartitionRule>(label, std::move(rule));
-      rules.push_back(std::move(rule));
-    }
-    return {};
-  }
-
-  Status operators(const json& value, const std::string& pointer,
-                   std::vector<PartitionRulePtr>& rules) const {
-    if (!value.is_array() || value.empty())
-      return bad(pointer, "a list of at least one operator", value);
-    std::vector<std::string> names;
-    for (size_t i = 0; i < value.size(); ++i) {
-      std::string at = pointer + "/" + std::to_string(i);
-      names.push_back(TRY(text(value[i], at)));
-      if (find_op(names.back()) == nullptr)
-        return config_.error_at(at, "unknown operator '" + names.back() + "'");
-    }
-    rules.push_back(std::make_shared<OpPredicatePartitionRule>(
-        "operators", [names = std::move(names)](const CallNode& call) {
-          return std::find(names.begin(), names.end(), call.op->name) != names.end();
-        }));
+  // Targets whose rules are the same share its candidates.
+  Status rule(const json& value, const std::string& pointer, PartitionSpec& spec) {
+    Result<RuleText> read =
+        read_rule(TRY(text(value, pointer)), nullptr, config_.file.parent_path());
+    if (!read) return config_.error_at(pointer, read.status().to_string());
+    for (const PartitionSpecPtr& other : config_.specs)
+      if (other->rule_text == read->text) read->rule = other->rule;
+    set_rule(spec, std::move(*read));
     return {};
   }
 
@@ -308,7 +202,9 @@ class Reader {
     for (size_t i = 0; i < config_.specs.size(); ++i)
       if (config_.specs[i]->rule == nullptr)
         return config_.error_at(fmt::format("/targets/{}", i),
-                                "the key \"rule\" is missing, which mock costs need");
+                                config_.specs[i]->rule_text.empty()
+                                    ? "the key \"rule\" is missing, which mock costs need"
+                                    : "with mock costs there is no backend for own() to mean");
     config_.mock_costs = std::move(costs);
     return {};
   }

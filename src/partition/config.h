@@ -2,13 +2,12 @@
 // targets, and mock costs in place of measurements.
 //
 //   {"targets": [{"name": "hook", "compiler": "hook",
-//                 "rule": {"patterns": [{"name": "relu", "pattern": "is_op('nn.relu')(*)"}],
-//                          "combine": "any", "max_depth": 8}},
-//                {"name": "llvm", "rule": {"native": true, "max_depth": 8}}],
+//                 "rule": "combine(composite('relu', is_op('nn.relu')(*)), joins: any)"},
+//                {"name": "llvm", "rule": "combine(is_op_up_to('anchor'), max_depth: 8)"}],
 //    "mock_costs": {"per_op": {"hook": 1, "llvm": 2}, "fusion_benefit": 0.9, "max_estimates": 0}}
 //
 // docs/partitioning.md describes every key. Errors (kUsage) name the file and the place: line and
-// column of a syntax error, the JSON pointer of a bad value, the column in a pattern.
+// column of a syntax error, the JSON pointer of a bad value, the column in a rule.
 #pragma once
 
 #include <filesystem>
@@ -32,7 +31,8 @@ struct MockCostTable {
 
 struct PartitionConfig {
   std::filesystem::path file;
-  // In order of preference. A target without a rule of its own has a null one: its backend's.
+  // In order of preference. The rule is null for a target without one, which has its backend's, and
+  // for one that uses own() (rule_text).
   std::vector<PartitionSpecPtr> specs;
   std::vector<std::optional<bool>> merges;  // each target's "merge", where it was given
   std::vector<std::pair<std::string, std::string>> incompatible;  // targets by name

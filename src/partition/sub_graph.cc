@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/visitor.h"
-#include "partition/fusion_kind.h"
+#include "ir/fusion_kind.h"
 #include "tensor_program/call.h"
 
 namespace collage {

@@ -40,11 +40,11 @@ def @main(%x: Tensor[(1, 8, 6, 6), float32], %w: Tensor[(8, 8, 3, 3), float32]) 
 MOCK = {
     "targets": [
         {"name": "conv", "compiler": "conv",
-         "rule": {"patterns": [{"name": "conv_relu", "pattern": "is_op('nn.relu')(is_op('nn.conv2d')(*, *))"},
-                               {"name": "conv", "pattern": "is_op('nn.conv2d')(*, *)"}], "combine": "any", "max_depth": 8}},
+         "rule": "only_valid(combine(union(composite('conv_relu', is_op('nn.relu')(is_op('nn.conv2d')(*, *))), "
+                 "composite('conv', is_op('nn.conv2d')(*, *))), joins: any))"},
         {"name": "relus", "compiler": "relus",
-         "rule": {"patterns": [{"name": "relu", "pattern": "is_op('nn.relu')(*)"}], "combine": "any", "max_depth": 8}},
-        {"name": "any", "rule": {"native": True, "max_depth": 8}}],
+         "rule": "combine(composite('relu', is_op('nn.relu')(*)), joins: any)"},
+        {"name": "any", "rule": "combine(is_op_up_to('anchor'))"}],
     "mock_costs": {"per_op": {"conv": 3, "relus": 1, "any": 4}, "fusion_benefit": 0.5, "max_estimates": 0}}
 
 

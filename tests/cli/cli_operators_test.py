@@ -71,7 +71,7 @@ def check_half_precision(bench):
     """In a model of float16 they are computed in float32, as everything is."""
     name = bench.save("half.onnx", tiny_models.in_float16(layer()))
     # Alone: fused, it holds the casts too.
-    tiny_models.write(bench.folder, "alone.json", '{"targets": [{"name": "native", "rule": {"operators": ["tensor_program"]}}]}')
+    tiny_models.write(bench.folder, "alone.json", """{"targets": [{"name": "native", "rule": "is_op('tensor_program')"}]}""")
     report, _ = bench.report("verify", name, "--plugin", PLUGIN, "--config", "alone.json", "--effort", "fast", warned=True)
     types = {tensor["dtype"] for kernel in report["kernels"] for op in kernel["ops"] if op["op"] == "tensor_program"
              for tensor in kernel["inputs"] + kernel["outputs"]}

@@ -25,9 +25,9 @@ import tiny_models
 MOCK = {
     "targets": [
         {"name": "hook", "compiler": "hook",
-         "rule": {"patterns": [{"name": "two", "pattern": "is_op('add')(is_op('nn.relu')(*), *)"},
-                               {"name": "one", "pattern": "is_op('add')(*, *)"}], "combine": "any", "max_depth": 8}},
-        {"name": "llvm", "rule": {"native": True, "max_depth": 4}}],
+         "rule": "only_valid(combine(union(composite('two', is_op('add')(is_op('nn.relu')(*), *)), "
+                 "composite('one', is_op('add')(*, *))), joins: any))"},
+        {"name": "llvm", "rule": "combine(is_op_up_to('anchor'), max_depth: 4)"}],
     "mock_costs": {"per_op": {"hook": 1.5, "llvm": 2}, "fusion_benefit": 0.9, "max_estimates": 0}}
 LONGEST = 10000
 NASTY = ['"quoted"', "<b>bold</b>", "</script><script>window.hacked=1</script>", "\u202eright to left", "a & b", "x" * LONGEST,
@@ -156,7 +156,7 @@ def check_refusal(bench):
     """Of a backend that could not run an operator the page says so, and why."""
     nodes = [onnx.helper.make_node("Conv", ["image", "filters"], ["y"], "conv", kernel_shape=[3, 3])]
     onnx.save(tiny_models.model(nodes, {"image": [1, 3, 8, 8], "filters": [4, 3, 3, 3]}, {"y": [1, 4, 6, 6]}), bench.path("free.onnx"))
-    targets = {"targets": [{"name": "openvino", "rule": {"operators": ["nn.conv2d"]}}, {"name": "onednn"}]}
+    targets = {"targets": [{"name": "openvino", "rule": "is_op('nn.conv2d')"}, {"name": "onednn"}]}
     tiny_models.write(bench.folder, "refused.json", json.dumps(targets))
     with bench.view("free.onnx", "--config", "refused.json") as (report, page):
         check_page(report, page)

@@ -45,7 +45,7 @@ def check_configured_targets(bench):
     """Rules of the user's own on real backends, for real; incompatible ones do not meet."""
     name = bench.save("net.onnx", tiny_models.small_net())
     tiny_models.write(bench.folder, "own.json", """{"targets": [
-        {"name": "onednn", "rule": {"operators": ["nn.conv2d", "nn.bias_add", "nn.relu"], "combine": "any"}},
+        {"name": "onednn", "rule": "combine(is_op('nn.conv2d', 'nn.bias_add', 'nn.relu'), joins: any)"},
         {"name": "native"}], "incompatible": [["onednn", "native"]]}""")
     report, _ = bench.report("run", name, "--config", "own.json", "--effort", "fast")
     targets = {k["target"] for k in report["kernels"]}

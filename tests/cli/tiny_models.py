@@ -96,8 +96,8 @@ def write(folder, name, content):
 
 
 MOCK = """{"targets": [{"name": "hook", "compiler": "hook",
-              "rule": {"patterns": [{"name": "relu", "pattern": "is_op('nn.relu')(*)"}], "combine": "any", "max_depth": 8}},
-             {"name": "llvm", "rule": {"native": true, "max_depth": 8}}],
+              "rule": "combine(composite('relu', is_op('nn.relu')(*)), joins: any, max_depth: 8)"},
+             {"name": "llvm", "rule": "combine(is_op_up_to('anchor'), max_depth: 8)"}],
  "mock_costs": {"per_op": {"hook": 1, "llvm": 2}, "fusion_benefit": 0.9, "max_estimates": 0}}
 """
 
@@ -179,18 +179,21 @@ def @main(%x: Tensor[(1, 4), float32]) {
     write(folder, "no_program.relay", PROGRAM.replace("A[i, j] *", "B[i, j] *"))
     write(folder, "other_program.relay", PROGRAM.replace("param A: float32[1, 4]", "param A: float32[2, 4]"))
 
+    write(folder, "bad.rules", "# Names before use.\nr = is_op('nn.relu');\nunion(r, s)\n")
     write(folder, "mock.json", MOCK)
     write(folder, "empty.json", "")
     write(folder, "unclosed.json", MOCK.replace("],\n", ",\n"))
-    write(folder, "comma.json", MOCK.replace('"native": true,', '"native": true,,'))
+    write(folder, "comma.json", MOCK.replace('"name": "llvm",', '"name": "llvm",,'))
     for name, before, after in [
         ("no_targets", MOCK[:MOCK.index('"mock_costs"')], "{"), ("list", MOCK, "[]"),
-        ("combine", '"any"', '"all"'), ("depth", '"max_depth": 8}}]', '"max_depth": 0}}]'), ("type", '"native": true', '"native": 1'),
-        ("key", '"native"', '"natvie"'), ("twice", '"llvm", "rule"', '"hook", "rule"'), ("pattern", "(*)", "(*"),
+        ("joins", 'joins: any', 'joins: all'), ("depth", "('anchor'), max_depth: 8", "('anchor'), max_depth: 0"),
+        ("type", '''"combine(is_op_up_to('anchor'), max_depth: 8)"''', "1"), ("key", "joins", "jions"),
+        ("twice", '"llvm", "rule"', '"hook", "rule"'), ("pattern", "(*)", "(*"),
         ("operator", "nn.relu", "nn.rellu"), ("per_op", '"llvm": 2', '"nvcc": 2'), ("missing_cost", ', "llvm": 2', ""),
         ("negative", '"llvm": 2', '"llvm": -2'), ("benefit", "0.9", "1.9"), ("estimates", '"max_estimates": 0', '"max_estimates": -1'),
-        ("one_estimate", '"max_estimates": 0', '"max_estimates": 1'), ("nothing", '{"native": true, "max_depth": 8}', '{"max_depth": 8}'),
-        ("no_rule", ', "rule": {"native": true, "max_depth": 8}', ""), ("no_mock", MOCK[MOCK.index(',\n "mock_costs"'):], "}"),
+        ("one_estimate", '"max_estimates": 0', '"max_estimates": 1'), ("nothing", "is_op_up_to('anchor'), ", ""),
+        ("word", "combine(comp", "combien(comp"), ("own", "is_op_up_to('anchor')", "own()"),
+        ("no_rule", ''', "rule": "combine(is_op_up_to('anchor'), max_depth: 8)"''', ""), ("no_mock", MOCK[MOCK.index(',\n "mock_costs"'):], "}"),
         ("pair", '"mock_costs"', '"incompatible": [["hook", "cuda"]], "mock_costs"'),
     ]:
         assert before in MOCK, before

@@ -44,7 +44,7 @@ TEST(MergedCover, IsTimedBesideTheOthers) {
   for (bool merge : {true, false}) {
     options.config = folder / "config.json";
     std::ofstream(options.config) << fmt::format(
-        R"({{"targets": [{{"name": "openvino", "merge": {}, "rule": {{"operators": ["nn.matmul"]}}}}]}})",
+        R"json({{"targets": [{{"name": "openvino", "merge": {}, "rule": "is_op('nn.matmul')"}}]}})json",
         merge);
     Result<Program> program = Program::compile(model, options);
     ASSERT_TRUE(program.ok()) << program.status().to_string();

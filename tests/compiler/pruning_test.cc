@@ -47,10 +47,10 @@ double cheapest(const DataflowGraph& graph, const std::vector<CandidatePartition
 }
 
 PartitionConfig two_targets(const std::string& operators, size_t hook_depth, size_t llvm_depth) {
-  return *parse_config(fmt::format(R"({{"targets": [
+  return *parse_config(fmt::format(R"json({{"targets": [
             {{"name": "hook", "compiler": "hook",
-              "rule": {{"operators": [{}], "combine": "any", "max_depth": {}}}}},
-            {{"name": "llvm", "rule": {{"native": true, "max_depth": {}}}}}]}})",
+              "rule": "combine(is_op({}), joins: any, max_depth: {})"}},
+            {{"name": "llvm", "rule": "combine(is_op_up_to('anchor'), max_depth: {})"}}]}})json",
                                    operators, hook_depth, llvm_depth),
                        "config");
 }
@@ -78,7 +78,7 @@ TEST(Pruning, LosesNothingByMockCosts) {
   for (uint64_t seed = 0; seed < 300 && !HasFailure(); ++seed) {
     std::mt19937_64 rng(seed);
     const size_t hook_depth = 1 + rng() % 6, llvm_depth = 1 + rng() % 6;
-    PartitionConfig config = two_targets(R"("nn.relu", "add")", hook_depth, llvm_depth);
+    PartitionConfig config = two_targets("'nn.relu', 'add'", hook_depth, llvm_depth);
     DataflowGraph graph(random_function(rng, {"abs", "exp", "nn.relu", "nn.relu"}));
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(graph.function()));
     const double hook = 0.6 + 0.2 * static_cast<double>(rng() % 8);
@@ -106,7 +106,7 @@ TEST(Pruning, OfDominatedCandidatesLosesNothingByArbitraryCosts) {
   for (uint64_t seed = 0; seed < 300 && !HasFailure(); ++seed) {
     std::mt19937_64 rng(seed);
     // The other target takes nothing of some graphs, and little of others.
-    const char* operators = rng() % 2 ? R"("tanh")" : R"("nn.relu")";
+    const char* operators = rng() % 2 ? "'tanh'" : "'nn.relu'";
     const size_t hook_depth = 1 + rng() % 3, llvm_depth = 1 + rng() % 6;
     PartitionConfig config = two_targets(operators, hook_depth, llvm_depth);
     DataflowGraph graph(random_function(rng, {"abs", "exp", "exp", "nn.relu", "transpose"}));
@@ -143,11 +143,11 @@ TEST(Pruning, OfDominatedCandidatesIsForOwnKernelsOfOneTarget) {
     std::vector<CandidatePartition> pruned;
     return prune_dominated(graph, gather_candidates(graph, config.specs), pruned).size();
   };
-  EXPECT_EQ(left(R"("tanh")", false), 6u) << "three alone, two pairs, all of them";
-  EXPECT_EQ(left(R"("tanh")", true), 1u) << "all of them";
+  EXPECT_EQ(left("'tanh'", false), 6u) << "three alone, two pairs, all of them";
+  EXPECT_EQ(left("'tanh'", true), 1u) << "all of them";
   // Another target takes the last one. All that holds exp stays, and what a kernel of abs and exp
   // leaves of the pair before it: relu. Beside abs alone, relu would be in the pair.
-  EXPECT_EQ(left(R"("exp")", true), 1u + 6u - 1u) << "all but abs alone";
+  EXPECT_EQ(left("'exp'", true), 1u + 6u - 1u) << "all but abs alone";
 }
 
 // Of native's kernels behind a convolution of somebody else.
@@ -170,10 +170,10 @@ TEST(Pruning, OfDominatedCandidatesLeavesTheTailsWhereToolchainsCanMeet) {
       if (candidate.spec == native) labels.push_back(candidate.sub_graph.ops_label(graph));
     return labels;
   };
-  EXPECT_THAT(left(R"("nn.conv2d")"), UnorderedElementsAre("exp+tanh+nn.relu"))
+  EXPECT_THAT(left("'nn.conv2d'"), UnorderedElementsAre("exp+tanh+nn.relu"))
       << "they can meet behind the convolution only";
   EXPECT_THAT(
-      left(R"("nn.conv2d", "exp")"),
+      left("'nn.conv2d', 'exp'"),
       UnorderedElementsAre("exp", "exp+tanh", "exp+tanh+nn.relu", "tanh+nn.relu", "nn.relu"));
 }
 

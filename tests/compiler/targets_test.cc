@@ -64,14 +64,60 @@ TEST(Targets, MergeAsConfiguredElseAsTheirRuleOrBackendDoes) {
     EXPECT_TRUE(specs.ok()) << specs.status().to_string();
     return specs->at(0)->merges;
   };
-  const std::string alone = R"(, "rule": {"operators": ["nn.relu"]})";
-  const std::string any = R"(, "rule": {"operators": ["nn.relu"], "combine": "any"})";
+  const std::string alone = R"json(, "rule": "is_op('nn.relu')")json";
+  const std::string any = R"json(, "rule": "combine(is_op('nn.relu'), joins: any)")json";
   EXPECT_TRUE(merges(""));
   EXPECT_FALSE(merges(R"(, "merge": false)"));
   EXPECT_FALSE(merges(alone));
   EXPECT_TRUE(merges(alone + R"(, "merge": true)"));
   EXPECT_TRUE(merges(any));
   EXPECT_FALSE(merges(any + R"(, "merge": false)"));
+}
+
+TEST(Targets, HaveTheRuleThatTheirTextGives) {
+  register_merging_backends();
+  const auto select = [](const std::vector<std::string>& targets) {
+    return select_targets(targets, {});
+  };
+  const auto specs = select({"merging -rules=composite('mine', is_op('nn.relu')(*))", "native"});
+  ASSERT_TRUE(specs.ok()) << specs.status().to_string();
+  const auto of = [&](const std::string& target) {
+    return *std::find_if(specs->begin(), specs->end(), [&](const PartitionSpecPtr& spec) {
+      return spec->target.to_string() == target;
+    });
+  };
+  // Costs are kept by the target, which is the same with any rule.
+  EXPECT_EQ(of("merging")->rule_text, "composite('mine', is_op('nn.relu')(*))");
+  EXPECT_EQ(of("merging")->rule->name(), "mine");
+  EXPECT_FALSE(of("merging")->merges);
+  EXPECT_EQ(of("native")->rule_text, "");
+  EXPECT_TRUE(select({"merging -rules=union(is_op('exp'), own())"})->at(0)->merges);
+  EXPECT_EQ(select({"native", "native -rules=own()"}).status().to_string(),
+            "target 'native' has two rules");
+  EXPECT_EQ(select({"native -rules=union("}).status().to_string(),
+            "target 'native': column 7: expected a pattern, found the end of the text");
+}
+
+TEST(Targets, OfAConfigurationMayAddToTheirBackendsRule) {
+  register_merging_backends();
+  const auto config = parse_config(
+      R"json({"targets": [
+        {"name": "a", "compiler": "native", "rule": "composite('mine', is_op('exp')(is_op('abs')))"},
+        {"name": "b", "compiler": "native",
+         "rule": "union(composite('mine', is_op('exp')(is_op('abs'))), own())"},
+        {"name": "c", "compiler": "native", "rule": "composite('mine', is_op('exp')(is_op('abs')))"}
+      ]})json",
+      "F");
+  ASSERT_TRUE(config.ok()) << config.status().to_string();
+  const auto specs = configured_targets(*config, {});
+  ASSERT_TRUE(specs.ok()) << specs.status().to_string();
+  Expr x = make_var("x", TensorType{{4, 4}, DType::kFloat32});
+  const DataflowGraph graph(make_function({x}, *make_call("exp", {*make_call("abs", {x})})));
+  const auto count = [&](size_t spec) { return all_candidates(graph, specs->at(spec)).size(); };
+  EXPECT_EQ(count(0), 1u);
+  EXPECT_GT(count(1), 1u);
+  EXPECT_EQ(specs->at(0)->rule, specs->at(2)->rule) << "candidates are found once";
+  EXPECT_NE(specs->at(0)->rule, specs->at(1)->rule);
 }
 
 TEST(Targets, OfAConfigurationHaveItsOptionsAndDevices) {

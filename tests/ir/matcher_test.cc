@@ -90,12 +90,6 @@ TEST(Match, EveryWayIsVisited) {
 TEST(Match, ConditionsNarrow) {
   TinyFunction g("x; a = relu(x); b = relu(a); d = exp(a); return add(b, d)");
   DFPattern relu = is_op("relu");
-  EXPECT_TRUE(match(relu.has_attr("level", int64_t{0}), g["a"]));
-  EXPECT_FALSE(match(relu.has_attr("level", int64_t{1}), g["a"]));
-  EXPECT_TRUE(match(relu.has_dtype(DType::kFloat32).has_shape({4}).has_rank(1), g["a"]));
-  EXPECT_FALSE(match(relu.has_dtype(DType::kInt8), g["a"]));
-  EXPECT_FALSE(match(relu.has_shape({5}), g["a"]));
-  EXPECT_FALSE(match(relu.has_rank(2), g["a"]));
   EXPECT_FALSE(match(relu.where("never", [](const Expr&) { return false; }), g["a"]));
   UseCount uses = [&](const ExprNode* expr) {
     return expr == g["a"].get() ? size_t{2} : size_t{1};
@@ -126,8 +120,8 @@ TEST(Pattern, PrintsItself) {
   DFPattern pattern = is_op("add")(is_op({"conv", "dense"})(wildcard(), is_constant()), is_var());
   EXPECT_EQ(pattern.to_string(),
             "is_op('add')(is_op('conv', 'dense')(*, is_constant()), is_var())");
-  EXPECT_EQ((is_op("relu")(wildcard()) | wildcard()).has_attr("level", int64_t{2}).to_string(),
-            "(is_op('relu')(*) | *){level: 2}");
+  EXPECT_EQ((is_op("relu")(wildcard()) | wildcard()).used_once().to_string(),
+            "(is_op('relu')(*) | *).used_once()");
 }
 
 }  // namespace

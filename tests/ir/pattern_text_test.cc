@@ -34,7 +34,8 @@ TEST(PatternText, Calls) {
   EXPECT_EQ(found(g, "is_op(\"exp\", 'relu')(wildcard())", "d"), "d");
   EXPECT_EQ(found(g, "is_op('add')", "b"), "b");
   EXPECT_EQ(found(g, "is_op_up_to('elementwise')(*)", "d"), "d");
-  EXPECT_EQ(found(g, "is_op_up_to('elementwise')", "b"), "no match");
+  EXPECT_EQ(found(g, "is_op_up_to('elementwise')", "b"), "b") << "operands of one shape";
+  EXPECT_EQ(found(g, "is_op_up_to('reduction')", "a"), "no match");
   EXPECT_EQ(found(g, "is_op('conv')(is_var('x'), *)", "a"), "a");
   EXPECT_EQ(found(g, "is_op('conv')(is_var('y'), *)", "a"), "no match");
 }
@@ -55,16 +56,84 @@ TEST(PatternText, AlternativesAndOptional) {
 TEST(PatternText, Constraints) {
   TinyFunction g("x; a = relu(x); return a");
   for (const char* text :
-       {"is_op('relu')(*){level: 0}", "is_op('relu')(*).has_dtype('float32')",
-        "is_op('relu').has_shape((4,))", "is_op('relu').has_shape((*,))",
-        "is_op('relu').has_rank(1)", "is_op('relu').has_type(Tensor[(4), float32])",
+       {"is_op('relu')(*).where(level == 0)", "is_op('relu')(*).where(dtype == 'float32')",
+        "is_op('relu').where(shape == [4])", "is_op('relu').where(rank == 1)",
         "is_op('relu')(*).used_once()"})
     EXPECT_EQ(found(g, text, "a"), "a") << text;
-  for (const char* text : {"is_op('relu')(*){level: 1}", "is_op('relu')(*).has_dtype('int8')",
-                           "is_op('relu').has_shape((5,))", "is_op('relu').has_shape((*, *))",
-                           "is_op('relu').has_rank(2)", "is_op('relu').has_type(Tensor[(4), int8])",
-                           "is_op('relu').has_type(float32)"})
+  for (const char* text :
+       {"is_op('relu')(*).where(level == 1)", "is_op('relu')(*).where(dtype == 'int8')",
+        "is_op('relu').where(shape == [5])", "is_op('relu').where(rank == 2)"})
     EXPECT_EQ(found(g, text, "a"), "no match") << text;
+}
+
+TEST(PatternText, PredicatesComputeAndCompare) {
+  TinyFunction g("x; y; a = conv(x, c1); b = add(a, y); return b");
+  const auto holds = [&](const std::string& predicate) {
+    return found(g, "is_op('add')($a: is_op('conv')(*, $w), *).where(" + predicate + ")", "b") !=
+           "no match";
+  };
+  for (const char* text : {"1 + 2 * 3 == 7",
+                           "(1 + 2) * 3 == 9",
+                           "7 % 4 == 3",
+                           "3 / 2 == 1.5",
+                           "3 -2 == 1",
+                           "2 > 1",
+                           "1 >= 1 and 1 <= 1",
+                           "not 1 > 2",
+                           "not (1 > 2 or 2 > 3)",
+                           "1 > 2 or 2 > 1",
+                           "'a' != 'b'",
+                           "op == 'add' and $a.op == 'conv'",
+                           "shape == $a.shape",
+                           "shape[0] == 4",
+                           "shape[-1] == 4",
+                           "size == 4 and rank == 1",
+                           "$w.is_constant and not $a.is_constant",
+                           "args[0].op == 'conv'",
+                           "args[0].args[1].is_constant",
+                           "$a.args[1].dtype == dtype",
+                           "level == 0 and level == False",
+                           "$w.size > 1 or 1 / 0 == 1",
+                           "True"})
+    EXPECT_TRUE(holds(text)) << text;
+  // What is unknown is neither so nor not so.
+  for (const char* text :
+       {"1 > 2", "1 / 0 == 1", "not 1 / 0 == 1", "1 / 0 != 1", "1 % 0 == 0 or 1 > 2",
+        "$w.op == 'conv'", "not $w.op == 'conv'", "shape[1] == 4", "shape[-2] == 4",
+        "args[7].rank == 1", "'a' < 'b'", "$w.value == 0", "not (1 / 0 == 1 or 1 > 2)", "shape",
+        "False", "None", "args[1].args[0].rank == 1", "0"})
+    EXPECT_FALSE(holds(text)) << text;
+}
+
+TEST(PatternText, PredicatesKnowOnlyTheAlternativeThatWasTaken) {
+  TinyFunction g("x; a = conv(x, c1); b = relu(a); return b");
+  const std::string either = "(is_op('relu')($a: is_op('conv')) | is_op('conv')($b, *))";
+  EXPECT_EQ(found(g, either + ".where($a.rank == 1)", "b"), "a b");
+  EXPECT_EQ(found(g, either + ".where($a.rank == 1)", "a"), "no match");
+  EXPECT_EQ(found(g, either + ".where($a.rank == 1 or $b.rank == 1)", "a"), "a");
+}
+
+TEST(PatternText, APredicateIsAskedForEachOrderOfArguments) {
+  TinyFunction g("x; y; a = conv(x, c1); b = add(a, y); return b");
+  EXPECT_EQ(found(g, "is_op('add')($x, $y).where($y.op == 'conv')", "b"), "b");
+}
+
+TEST(PatternText, APredicateOfManyOperatorsIsRefused) {
+  register_tiny_ops();
+  for (const char* more : {" + 1", "[0]"}) {
+    std::string text = "is_op('relu').where(level";
+    for (int i = 0; i < 100000; ++i) text += more;
+    EXPECT_THAT(parse_pattern(text + " == 1)").status().to_string(),
+                ::testing::HasSubstr("a predicate of more than 400 operators"));
+  }
+  EXPECT_THAT(parse_pattern("is_op('relu').where(" + std::string(100000, '(')).status().to_string(),
+              ::testing::HasSubstr("a predicate of more than 400 operators"));
+}
+
+TEST(PatternText, WhatIsWrappedPrintsWithAName) {
+  EXPECT_EQ(
+      parsed("is_op('conv').optional(is_op('add')(_, _)).optional(is_op('exp')(_))").to_string(),
+      "(is_op('exp')(($_1: (is_op('add')(($_0: is_op('conv')), $_0) | $_0))) | $_1)");
 }
 
 TEST(PatternText, AttributesCompareByValue) {
@@ -128,8 +197,8 @@ TEST(PatternText, FunctionsByBodyAndAttributes) {
   EXPECT_EQ(inside("is_function([$p], is_op('relu')($p))(*)"), 1);
   EXPECT_EQ(inside("is_function([*], is_op('exp')(*))(*)"), -1);
   EXPECT_EQ(inside("is_function([*, *], is_op('relu')(*))(*)"), -1);
-  EXPECT_EQ(inside("is_function(){Composite: 'my.relu'}(*)"), 1);
-  EXPECT_EQ(inside("is_function(){Composite: 'your.relu'}(*)"), -1);
+  EXPECT_EQ(inside("is_function().where(Composite == 'my.relu')(*)"), 1);
+  EXPECT_EQ(inside("is_function().where(Composite == 'your.relu')(*)"), -1);
   EXPECT_EQ(inside("is_op('relu')(*)"), -1);
 }
 
@@ -147,12 +216,11 @@ TEST(PatternText, PrintsWhatParsesBack) {
                            "is_tuple(*, is_var())",
                            "is_tuple_get_item(is_op('split')(*), 1)",
                            "is_tuple_get_item(is_op('split')(*))",
-                           "(is_op('relu')(*) | is_op('exp')(*)){level: 2}",
-                           "is_op('relu')(*).has_shape((4,))",
-                           "is_op('relu')(*).has_shape((1, *, 3))",
-                           "is_op('relu')(*).has_dtype('float32')",
-                           "is_op('relu')(*).has_type(Tensor[(1, 3), float32])",
-                           "is_op('relu')(*).has_rank(2)",
+                           "(is_op('relu')(*) | is_op('exp')(*)).where(level == 2)",
+                           "is_op('relu')(*).where(shape == [1, 3] and dtype == 'float32')",
+                           "is_op('relu')($x).where($x.args[0].shape[-1] % 8 == 0 or 0.5 < level)",
+                           "is_op('multiply')($x, is_op('sigmoid')($x))",
+                           "is_op('multiply')(($x: is_op('exp')), is_op('sigmoid')($x))",
                            "is_op('relu')(*).used_once()",
                            "is_function([*], is_op('relu')(*))(*)",
                            "dominator(is_op('conv'), is_op('relu')(*), is_op('add')(*, *))"})
@@ -166,10 +234,10 @@ TEST(PatternText, PrintsWhatParsesBack) {
 TEST(PatternText, ErrorsNameTheColumnAndWhatWasExpected) {
   register_tiny_ops();
   const std::pair<const char*, const char*> kCases[] = {
-      {"", "column 1: expected a pattern, found the end of the pattern"},
-      {"is_op('relu')(", "column 15: expected a pattern, found the end of the pattern"},
-      {"is_op('relu')(*", "column 16: expected ',' or ')', found the end of the pattern"},
-      {"is_op('relu')(*))", "column 17: expected '|' or the end of the pattern, found ')'"},
+      {"", "column 1: expected a pattern, found the end of the text"},
+      {"is_op('relu')(", "column 15: expected a pattern, found the end of the text"},
+      {"is_op('relu')(*", "column 16: expected ',' or ')', found the end of the text"},
+      {"is_op('relu')(*))", "column 17: expected '|' or the end of the text, found ')'"},
       {"is_op(relu)(*)", "column 7: expected an operator's name in quotes, found 'relu'"},
       {"is_op('rellu')(*)", "column 7: unknown operator 'rellu'"},
       {"is_op('relu)(*)", "column 7: expected a closing quote for 'relu)(*)"},
@@ -178,17 +246,26 @@ TEST(PatternText, ErrorsNameTheColumnAndWhatWasExpected) {
        "column 1: expected a pattern, found 'is_opp': there are *, is_op, is_op_up_to, is_var, "
        "is_constant, wildcard, is_tuple, is_tuple_get_item, is_function, dominator"},
       {"is_op('relu')(*, *)", "column 1: 'relu' takes 1 arguments, not 2"},
-      {"is_op('relu')(*) |", "column 19: expected a pattern, found the end of the pattern"},
-      {"is_op('relu')(*){levle: 1}", "column 18: 'relu' has no attribute 'levle': it has level"},
-      {"is_op('relu')(*){level 1}", "column 24: expected ':', found '1'"},
-      {"is_op('relu')(*){level: }",
-       "column 25: expected a value: a number, a string, True, False, None or a list, found '}'"},
-      {"is_op('relu')(*){level: 1", "column 26: expected ',' or '}', found the end of the pattern"},
-      {"is_op('relu').has_dtype('float33')", "column 25: unknown dtype 'float33'"},
-      {"is_op('relu').has_shape(4)", "column 25: expected '(' before the dimensions, found '4'"},
+      {"is_op('relu')(*) |", "column 19: expected a pattern, found the end of the text"},
+      {"is_op('relu').where(levle == 1)",
+       "column 21: unknown property 'levle': there are args[…], op, shape, rank, dtype, size, "
+       "value, "
+       "is_constant, level"},
+      {"is_op('relu')($x).where($x.levle == 1)",
+       "column 28: unknown property 'levle': there are args[…], op, shape, rank, dtype, size, "
+       "value, "
+       "is_constant, and attributes of operators"},
+      {"is_op('relu').where($x.rank == 1)", "column 21: there is no $x before"},
+      {"is_op('relu')($x).where($x == 1)", "column 28: expected '.' and a property, found '=='"},
+      {"is_op('relu').where(rank ==)",
+       "column 28: expected a value: a number, a string, True, False, None or a list, found ')'"},
+      {"is_op('relu').where(rank == 1 rank)", "column 31: expected ')', found 'rank'"},
+      {"is_op('relu').where((rank == 1)", "column 32: expected ')', found the end of the text"},
+      {"is_op('relu').where(shape[x] == 1)", "column 27: expected an index, found 'x'"},
+      {"is_op('relu').where(args.rank == 1)", "column 25: expected '[' after args, found '.'"},
       {"is_op('relu').has_colour(4)",
-       "column 15: unknown constraint 'has_colour': there are optional, has_dtype, has_shape, "
-       "has_rank, has_type, has_value, used_once"},
+       "column 15: unknown constraint 'has_colour': there are optional, has_value, used_once, "
+       "where"},
       {"is_op('relu')(_)", "column 15: '_' stands only inside .optional(…)"},
       {"dominator(*, *)", "column 1: dominator takes 3 patterns (parent, path, child), not 2"},
       {"is_op_up_to('small')",

@@ -28,7 +28,7 @@ def parts_config(folder):
     """A configuration by which native computes every operator, and every tensor program, by itself."""
     path = os.path.join(folder, "parts.json")
     with open(path, "w", encoding="utf-8") as file:
-        file.write('{"targets": [{"name": "native", "rule": {"native": true, "operators": ["tensor_program"], "combine": "none"}}]}')
+        file.write("""{"targets": [{"name": "native", "rule": "union(is_op('tensor_program'), is_op_up_to('anchor'))"}]}""")
     return path
 
 

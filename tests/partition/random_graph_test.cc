@@ -19,7 +19,6 @@
 #include "partition/rules/df_pattern.h"
 #include "partition/rules/host.h"
 #include "partition/rules/max_coalesce.h"
-#include "partition/rules/op_call_by_kind.h"
 #include "partition/rules/union_rule.h"
 
 namespace collage {
@@ -65,7 +64,8 @@ std::vector<Subject> subjects() {
     made->merges = merges;
     return made;
   };
-  PartitionRulePtr kinds = make_rule<OpCallByKindPartitionRule>();
+  PartitionRulePtr kinds =
+      make_rule<DFPatternPartitionRule>("kinds", is_op_up_to(FusionKind::kAnchor));
   PartitionRulePtr every =
       make_rule<OpPredicatePartitionRule>("every", [](const CallNode&) { return true; });
   CombineConfig fuse;

@@ -9,7 +9,6 @@
 #include "partition/rules/host.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/only_valid.h"
-#include "partition/rules/op_call_by_kind.h"
 #include "partition/rules/pattern_table.h"
 #include "partition/rules/union_rule.h"
 
@@ -44,7 +43,8 @@ TEST(DFPatternRule, DropsAMatchWhoseInnerValueIsUsedElsewhere) {
 
 TEST(OpRules, TakeTheTuplesOfTheirCallsAlong) {
   TinyGraph g("x; y; t = tuple(x, y); k = concat(t); r = reshape(k); e = sort(r); return e");
-  EXPECT_THAT(names(g, make<OpCallByKindPartitionRule>()), ElementsAre("t k", "r"));
+  EXPECT_THAT(names(g, make<DFPatternPartitionRule>("kinds", is_op_up_to(FusionKind::kAnchor))),
+              ElementsAre("t k", "r"));
   EXPECT_THAT(names(g, make<HostPartitionRule>()), ElementsAre("t k", "e"));
 }
 
@@ -122,7 +122,7 @@ TEST(UnionRule, KeepsTheFirstOfEqualCandidates) {
   EXPECT_THAT(labels, ElementsAre("a:first", "d:second", "e:first"));
 }
 
-TEST(OpCallByKindRule, TakesABroadcastOfEqualShapesForElementwise) {
+TEST(DFPatternRule, TakesABroadcastOfEqualShapesForElementwise) {
   register_tiny_ops();
   Expr x = make_var("x", TensorType{{4, 3}, DType::kFloat32});
   Expr bias = make_var("bias", TensorType{{3}, DType::kFloat32});
@@ -134,7 +134,7 @@ TEST(OpCallByKindRule, TakesABroadcastOfEqualShapesForElementwise) {
   EXPECT_EQ(kind(sum), FusionKind::kElementwise);
   PartitionSpec spec{"spec", nullptr, {}};
   std::vector<CandidatePartition> found =
-      OpCallByKindPartitionRule("by_kind", FusionKind::kElementwise)
+      DFPatternPartitionRule("by_kind", is_op_up_to(FusionKind::kElementwise))
           .all_candidates(graph, std::make_shared<PartitionSpec>(spec));
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(found[0].sub_graph.inside().contains(graph.index_of(sum)));

@@ -20,7 +20,7 @@ import tiny_models
 
 if built_package.BUILT:
     import collage
-    from collage import passes
+    from collage import passes, rules
 
 TEXT = """#[version = "0.0.5"]
 def @main(%x: Tensor[(8, 16), float32]) -> Tensor[(8, 32), float32] {
@@ -206,6 +206,32 @@ def check_fusion(folder):
     assert 'Compiler="native"' in owned.text(values=False)
 
 
+def check_rules(folder):
+    """Rules are objects that print as their text, and a target has the one that it is given."""
+    swish = "is_op('multiply')($x, is_op('sigmoid')($x))"
+    labelled = rules.composite("my.swish", swish)
+    assert labelled == f"composite('my.swish', {swish})" and rules.Rule(f" composite( 'my.swish',{swish} ) ") == labelled
+    assert rules.combine(rules.union(labelled, rules.kinds("broadcast", where="rank == 2")), joins=["elementwise..broadcast -> anchor"],
+                         max_splits=1) == (f"combine(union({labelled}, is_op_up_to('broadcast').where(rank == 2)), "
+                                           "joins: [elementwise..broadcast -> anchor], max_splits: 1)")
+    assert rules.only_valid(rules.max_coalesce(rules.op("exp", "abs"), max_depth=3)) == "only_valid(max_coalesce(is_op('exp', 'abs'), max_depth: 3))"
+    pair = rules.vertical(rules.horizontal(rules.own(), max_siblings=2), where="$a.op == $b.op")
+    assert pair == "vertical(horizontal(own(), max_siblings: 2), where: $a.op == $b.op)"
+    refused(collage.Error, lambda: rules.op("nn.rellu"), "column 7: unknown operator 'nn.rellu'", collage.ErrorCode.USAGE)
+    refused(collage.Error, lambda: rules.combine("own()", max_dept=1),
+            "column 16: expected one of the options joins, max_depth, max_ops, max_per_exit, max_splits, found 'max_dept'", collage.ErrorCode.USAGE)
+
+    taken = passes.partition_for(rules.target("native", labelled))(given())
+    assert taken.text().count('Composite="my.swish"') == 1 and taken.text().count('Compiler="native"') == 1, taken.text()
+    for target in (f"onednn -rules={rules.union(labelled, rules.own())}", "onednn"):
+        taken = passes.partition_for(target)(given())
+        assert ("my.swish" in taken.text()) == ("rules" in target), taken.text()
+    with open(os.path.join(folder, "mine.rules"), "w", encoding="utf-8") as file:
+        file.write(f"// The same in a file, with a name.\nswish = {swish};\ncomposite('my.swish', swish)\n")
+    assert "my.swish" in passes.partition_for(f"native -rules={folder}/mine.rules")(given()).text()
+    expect_right(folder, given(), [rules.target("native", rules.combine(rules.union(labelled, rules.kinds("anchor"))))])
+
+
 def check_stated(folder):
     """A program's module compiles to the same program, and measures nothing for it."""
     program = compile(folder, passes.simplify()(given()), "onednn,native")
@@ -365,12 +391,12 @@ def check_types(folder):
                if isinstance(node, ast.ClassDef)}
     assert classes["Model"] >= {"text", "weights", "save", "verify", "functions", "function", "with_function", "rewrite"}, classes
     assert classes["Expression"] >= {"op", "attributes", "arguments", "type", "origin", "value", "body", "parameters"}, classes
-    assert {"call", "call_function", "constant", "function", "parse", "partition_for", "fuse_pattern", "simplify"} <= {
+    assert {"call", "call_function", "constant", "function", "parse", "partition_for", "fuse_pattern", "rule_text", "simplify"} <= {
         node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def main(arguments):
-    chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_fusion, check_stated, check_history, check_onnx,
+    chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_fusion, check_rules, check_stated, check_history, check_onnx,
               check_devices, check_broken_passes, check_misuse, check_script, check_types]
     return built_package.run(chosen, arguments)
 

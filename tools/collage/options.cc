@@ -132,7 +132,7 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
           "--targets", options.targets,
           "backends to use, comma separated (default: all), perhaps with options: 'amx -parts=3' "
           "(sums of six products), 'native -symbolic=only' (kernels that serve all shapes), "
-          "'opencl -device=opencl:1'")
+          "'opencl -device=opencl:1', 'onednn -rules=FILE' (docs/partitioning.md)")
       ->delimiter(',');
   command.add_option("--devices", options.devices,
                      "cpu:0,gpu:0: the devices to use, in order of preference");

@@ -1,9 +1,11 @@
 #include "backend/targets/targets.h"
 
 #include <algorithm>
+#include <map>
 
 #include "backend/targets/backends.h"
 #include "base/regex.h"
+#include "partition/rule_text.h"
 
 namespace collage {
 
@@ -187,8 +189,11 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
                                                      const DeclaredDevices& declared) {
   register_all();
   std::vector<Target> targets;
+  std::map<Target, std::string> rules;  // as the option -rules, which is the candidates' alone
   for (const std::string& text : requested) {
     Target target = TRY(Target::parse(declared.with_numbers(text)));
+    const auto option = target.options.extract("rules");
+    const std::string rule = option.empty() ? "" : option.mapped();
     Backend* backend = find_backend(target.kind);
     if (backend == nullptr) {
       for (const MissingBackend& missing : missing_backends())
@@ -204,8 +209,10 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
       return error(ErrorCode::kUnavailable, "target '{}': {}", text, available.message());
     target = TRY(
         on_own_device(*backend, std::move(target)).with_context(fmt::format("target '{}'", text)));
-    if (std::find(targets.begin(), targets.end(), target) == targets.end())
-      targets.push_back(std::move(target));
+    const auto [known, added] = rules.emplace(target, rule);
+    if (!added && known->second != rule)
+      return usage_error("target '{}' has two rules", target.to_string());
+    if (added) targets.push_back(std::move(target));
   }
   if (requested.empty())
     for (Backend* backend : all_backends()) {
@@ -222,7 +229,13 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
     return x->traits().priority < y->traits().priority;
   });
   std::vector<PartitionSpecPtr> specs;
-  for (const Target& target : targets) specs.push_back(backend_spec(target));
+  for (const Target& target : targets) {
+    auto spec = std::make_shared<PartitionSpec>(*backend_spec(target));
+    if (const std::string& rule = rules[target]; !rule.empty())
+      set_rule(*spec, TRY(read_rule(rule, spec.get())
+                              .with_context(fmt::format("target '{}'", target.to_string()))));
+    specs.push_back(std::move(spec));
+  }
   add_host(specs);
   TRY(constraints.check_pins(specs));
   return specs;
@@ -260,7 +273,9 @@ Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& 
         TRY(on_own_device(*backend, TRY(Target::parse(declared.with_numbers(stated.to_string()))))
                 .with_context(fmt::format("{}: /targets/{}/device", config.file.string(), i)));
     auto spec = std::make_shared<PartitionSpec>(*backend_spec(target));
-    if (given.rule != nullptr) spec->rule = given.rule, spec->merges = given.merges;
+    RuleText rule{given.rule, given.rule_text, given.merges};
+    if (rule.rule == nullptr && !rule.text.empty()) rule = TRY(parse_rule(rule.text, spec.get()));
+    if (rule.rule != nullptr) set_rule(*spec, std::move(rule));
     spec->merges = config.merges[i].value_or(spec->merges);
     spec->name = given.name;
     targets.push_back(target);

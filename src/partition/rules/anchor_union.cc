@@ -80,7 +80,9 @@ std::vector<HorizontalPartitionRule::Siblings> HorizontalPartitionRule::siblings
   };
   std::map<std::pair<PostDfsIndex, std::string>, std::vector<Siblings>> groups;
   for (PostDfsIndex anchor : anchors) {
-    auto& alike = groups[{graph.node(anchor).inputs[0], call(anchor).op->name}];
+    if (options_.argument >= call(anchor).args.size()) continue;
+    auto& alike =
+        groups[{graph.index_of(call(anchor).args[options_.argument]), call(anchor).op->name}];
     auto group = std::find_if(alike.begin(), alike.end(), [&](const Siblings& siblings) {
       return !options_.accepts || options_.accepts(call(siblings.anchors[0]), call(anchor));
     });

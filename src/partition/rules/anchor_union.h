@@ -32,9 +32,10 @@ class HorizontalPartitionRule : public PartitionRule {
  public:
   struct Options {
     size_t max_siblings = 8;  // further ones stay alone; those joined are marked as truncated
-    // Which anchors are siblings, beside being calls of one operator with one first argument. An
-    // equivalence; null: all are.
+    // Which anchors are siblings, beside being calls of one operator with one first argument (or
+    // the one of that number: one weight, say). An equivalence; null: all are.
     AnchorPair accepts = nullptr;
+    size_t argument = 0;
     // True: one candidate for all siblings, each with the largest of its own that reads nothing
     // else than what they share. False: all of them and each with the next become candidates, the
     // smallest of each and the largest.

@@ -21,6 +21,24 @@ size_t count_kernels(const DataflowGraph& graph, const IndexSet& inside) {
   return count;
 }
 
+// Of the nodes, sets that no edge connects.
+size_t count_pieces(const DataflowGraph& graph, IndexSet nodes) {
+  size_t count = 0;
+  for (; !nodes.empty(); ++count) {
+    std::vector<PostDfsIndex> piece = {nodes.first()};
+    nodes.erase(piece[0]);
+    for (size_t next = 0; next < piece.size(); ++next)
+      for (const auto* neighbours :
+           {&graph.node(piece[next]).inputs, &graph.node(piece[next]).outputs})
+        for (PostDfsIndex i : *neighbours)
+          if (nodes.contains(i)) {
+            nodes.erase(i);
+            piece.push_back(i);
+          }
+  }
+  return count;
+}
+
 class Combiner {
  public:
   Combiner(const DataflowGraph& graph, const CombineConfig& config,
@@ -28,9 +46,9 @@ class Combiner {
       : graph_(graph), config_(config), containing_(graph.size()), alone_(graph.size()) {
     for (const CandidatePartition& candidate : base) {
       const SubGraph& sub_graph = candidate.sub_graph;
-      if (sub_graph.exit().size() != 1) continue;
       sub_graph.inside().for_each([&](PostDfsIndex i) { containing_[i].push_back(&sub_graph); });
-      if (count_kernels(graph, sub_graph.inside()) == 1 && sub_graph.depth(graph).calls == 1)
+      if (sub_graph.exit().size() == 1 && count_kernels(graph, sub_graph.inside()) == 1 &&
+          sub_graph.depth(graph).calls == 1)
         alone_[sub_graph.exit().first()] = &sub_graph;
     }
   }
@@ -40,7 +58,6 @@ class Combiner {
   std::vector<SubGraph> grown(const SubGraph& from, const SubGraphConfig& limits, size_t max_ops,
                               bool& truncated) const {
     std::vector<SubGraph> result;
-    const SubGraphConfig no_limits{0, limits.max_exits, limits.allow_taps};
     auto take = [&](const IndexSet& added, const SubGraph* base) {
       IndexSet inside = from.inside() | added;
       std::vector<SubGraph::Nested> nested = from.nested();
@@ -61,10 +78,12 @@ class Combiner {
       const bool too_many = count_kernels(graph_, inside) > max_ops;
       SubGraph sub_graph(graph_, std::move(inside), kind, "", std::move(nested),
                          std::move(required));
-      if (!too_many && sub_graph.is_valid(graph_, limits))
+      const size_t exits = std::max(from.exit().size(), base != nullptr ? base->exit().size() : 1);
+      const SubGraphConfig within{limits.max_depth, exits, exits > 1, limits.max_kernel_depth};
+      if (!too_many && sub_graph.is_valid(graph_, within))
         result.push_back(std::move(sub_graph));
       else
-        truncated = truncated || sub_graph.is_valid(graph_, no_limits);
+        truncated = truncated || sub_graph.is_valid(graph_, {0, exits, exits > 1});
     };
     grow_down(from, take);
     grow_up(from, take);
@@ -81,11 +100,15 @@ class Combiner {
 
   template <typename Take>
   void grow_down(const SubGraph& from, Take&& take) const {
-    PostDfsIndex exit = from.exit().first();
+    from.exit().for_each([&](PostDfsIndex exit) { grow_down(from, exit, take); });
+  }
+
+  template <typename Take>
+  void grow_down(const SubGraph& from, PostDfsIndex exit, Take&& take) const {
     IndexSet added;
     while (true) {
       PostDfsIndex target = graph_.post_dominator(exit);
-      if (target == DataflowGraph::kNone) return;
+      if (target == DataflowGraph::kNone || from.inside().contains(target)) return;
       // Of the whole sets, only what lies between the two is of interest.
       const IndexSet &below = graph_.downstream(exit), &above = graph_.upstream(target);
       IndexSet between;
@@ -159,13 +182,12 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
   std::deque<size_t> work;  // of the result, what was not grown yet
   for (size_t c = 0; c < base.size(); ++c) {
     seen.insert(base[c].sub_graph.inside());
-    if (base[c].sub_graph.exit().size() != 1) continue;
     ++per_exit[base[c].sub_graph.exit().first()];
     work.push_back(c);
   }
 
   // Breadth first: all candidates of k joins before those of k + 1.
-  SubGraphConfig limits{config_.max_call_depth, 1, false, config_.max_depth};
+  const SubGraphConfig limits{config_.max_call_depth, 0, true, config_.max_depth};
   while (!work.empty()) {
     const size_t from = work.front();
     work.pop_front();
@@ -187,13 +209,12 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
   }
 
   // Maximal ones: from the base candidates in order, those inside an earlier region left out.
+  std::vector<IndexSet> regions;
   if (config_.maximal) {
-    SubGraphConfig no_limits = config_.strict ? limits : SubGraphConfig{0, 1, false};
+    const SubGraphConfig no_limits = config_.strict ? limits : SubGraphConfig{0, 0, true};
     const size_t most = config_.strict ? config_.max_ops : CombineConfig::kMaxRegion;
-    std::vector<IndexSet> regions;
     for (const CandidatePartition& candidate : base) {
       const IndexSet& seed = candidate.sub_graph.inside();
-      if (candidate.sub_graph.exit().size() != 1) continue;
       if (std::any_of(regions.begin(), regions.end(),
                       [&](const IndexSet& region) { return seed.is_subset_of(region); }))
         continue;
@@ -209,6 +230,24 @@ std::vector<CandidatePartition> CombineByPrimitivesPartitionRule::all_candidates
       if (seen.insert(region.inside()).second)
         result.push_back({name(), std::move(region), spec, truncated});
     }
+  }
+  if (config_.max_splits) {
+    std::unordered_set<IndexSet, IndexSetHash> kept(regions.begin(), regions.end());
+    for (const CandidatePartition& candidate : base) kept.insert(candidate.sub_graph.inside());
+    IndexSet lost;
+    std::erase_if(result, [&](const CandidatePartition& candidate) {
+      const IndexSet& inside = candidate.sub_graph.inside();
+      const auto leaves_few = [&](const IndexSet& region) {
+        return inside.is_subset_of(region) &&
+               count_pieces(graph, region - inside) <= *config_.max_splits;
+      };
+      if (kept.contains(inside) || std::any_of(regions.begin(), regions.end(), leaves_few))
+        return false;
+      lost |= inside;
+      return true;
+    });
+    for (CandidatePartition& candidate : result)
+      candidate.truncated |= candidate.sub_graph.inside().intersects(lost);
   }
   sort_by_last_node(result);
   return result;

@@ -3,14 +3,18 @@
 // those of the inner rule included; the search chooses.
 //
 // A candidate grows
-//   downwards  from its exit to the nearest node that all paths from there go through, with
+//   downwards  from an exit to the nearest node that all paths from there go through, with
 //              everything in between (so a diamond is closed in one step);
-//   upwards    over the one producer of one of its inputs, when nothing else uses that value.
+//   upwards    over the one producer of one of its inputs.
+// No candidate has more exits than one of the two that it was joined from: a base of one exit grows
+// into candidates of one exit, siblings of two results into candidates of two at most.
 // On the way it passes views, tuples and projections. Growth is by neighbour lists, one base
 // candidate at a time, so the work is about linear in the number of results, which the limits keep
 // to a small multiple of the number of nodes. Candidates that limits stopped are marked as
 // truncated.
 #pragma once
+
+#include <optional>
 
 #include "partition/rules/rule.h"
 
@@ -34,6 +38,9 @@ struct CombineConfig {
   // kMaxRegion operators each, or, with `strict`, within the limits of depth and operators.
   bool maximal = true;
   bool strict = false;
+  // Into how many further pieces at most a candidate may leave the largest one that it lies in: of
+  // a chain, 1 gives what it begins or ends with. Base candidates and the largest stay. None: any.
+  std::optional<size_t> max_splits = std::nullopt;
   static constexpr size_t kMaxRegion = 64;
 };
 

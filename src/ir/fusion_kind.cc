@@ -1,4 +1,4 @@
-#include "partition/fusion_kind.h"
+#include "ir/fusion_kind.h"
 
 #include <algorithm>
 
