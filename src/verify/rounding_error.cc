@@ -161,8 +161,11 @@ Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<
   errors.halves_ = holds_halves(errors.function_);
   double work = 0;
   for (const Expr& expr : post_order(errors.function_->body))
-    if (const auto* call = as<CallNode>(expr); call != nullptr && call->op != nullptr)
+    if (const auto* call = as<CallNode>(expr); call != nullptr && call->op != nullptr) {
       work += result_elements(*call) * summands(*call);
+      if (multiplies(*call))
+        errors.most_products_ = std::max(errors.most_products_, summands(*call));
+    }
   const bool cheap = work <= kCheap;
   errors.draws_ = cheap ? kFirstCheapDraws : kFirstDraws;
   errors.most_draws_ = cheap ? kMostCheapDraws : kMostDraws;
@@ -417,6 +420,9 @@ Result<Difference> RoundingErrors::compare_at_ends(size_t output, const Tensor& 
   plain.steps = quantises_ ? 1 : 0;
   plain.may_lose_nan = true;
   plain.may_spread_nan = tile_side(rounding) == 0;  // beyond its tile it does not
+  // Each product of a sum may be taken for zero if it is less than any normal number.
+  if (expected.dtype() == DType::kFloat32)
+    plain.absolute = most_products_ * static_cast<double>(std::numeric_limits<float>::min());
   plain = kept_as(plain, expected.dtype());
   const Difference difference = compare_tensors(actual, expected, plain);
   if (difference.within || difference.judged == 0) return difference;
@@ -427,6 +433,7 @@ Result<Difference> RoundingErrors::while_in_doubt(
     const std::function<Result<Difference>()>& compare) {
   while (true) {
     Difference difference = TRY(compare());
+    difference.within |= is_unlucky(difference);
     const bool numbers =
         std::isfinite(difference.worst_actual) && std::isfinite(difference.worst_expected);
     const bool few = difference.wrong <= kChance + difference.judged / kChanceOneIn;

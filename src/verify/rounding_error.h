@@ -116,6 +116,7 @@ class RoundingErrors {
   std::map<Source, Moves> known_;
   std::vector<Known> moved_;
   int draws_ = 1, most_draws_ = 1;
+  double most_products_ = 0;  // that an element adds up
   bool quantises_ = false, halves_ = false, decisions_ = false;
   bool amplified_ = false;  // float32's roundings move elements far
 };
