@@ -74,9 +74,9 @@ struct Difference {
   int64_t wrong = 0, judged = 0;  // elements out of tolerance, excused or not, and all
 };
 
-// Returns whether few of many elements exceed what they may err by, a little: the largest error of
-// millions is beyond that of thousands.
-bool is_unlucky(const Difference& difference);
+// Takes the difference for one within what is allowed where few of many elements exceed that, a
+// little: the largest error of millions is beyond that of thousands.
+void excuse_unlucky(Difference& difference);
 
 // Returns why agreement with these values proves nothing: "almost all 0", "all NaN", "all the
 // same"; empty if it does prove something.

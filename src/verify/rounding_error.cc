@@ -433,7 +433,7 @@ Result<Difference> RoundingErrors::while_in_doubt(
     const std::function<Result<Difference>()>& compare) {
   while (true) {
     Difference difference = TRY(compare());
-    difference.within |= is_unlucky(difference);
+    excuse_unlucky(difference);
     const bool numbers =
         std::isfinite(difference.worst_actual) && std::isfinite(difference.worst_expected);
     const bool few = difference.wrong <= kChance + difference.judged / kChanceOneIn;

@@ -73,7 +73,9 @@ TEST(RoundingErrors, OfManyElementsTheLargestIsBeyondThatOfFew) {
                              tolerance.of_moved * (*tolerance.moved)[static_cast<size_t>(i)];
       data[i] += static_cast<float>(times * allowed);
     }
-    return errors.compare(0, actual, {}).value().within;
+    const Difference difference = errors.compare(0, actual, {}).value();
+    EXPECT_EQ(difference.within, difference.reason.empty());
+    return difference.within;
   };
   within(4, expected.size());  // draws all noise that there is
   EXPECT_TRUE(within(1.3, expected.size()));

@@ -15,7 +15,7 @@ import checks
 import mutations
 
 # Where a fault once went unnoticed by this list.
-ROOMS = (*(f"src/backend/{name}/kernels/" for name in ("amx", "blas", "contraction", "gemm", "memory", "native", "onednn", "opencl", "openvino")),
+ROOMS = (*(f"src/backend/{name}/kernels/" for name in ("amx", "blas", "contraction", "gemm", "memory", "native", "onednn", "opencl", "openvino", "recurrent")),
          *(f"src/backend/{name}/" for name in ("amx", "blas", "opencl", "openvino")), "src/backend/native/codegen/halide_math.cc",
          "src/measure/worker", "src/artifact/zip.cc", "src/dynamic/", "src/artifact/bucketing/", "src/artifact/library/", "src/passes/devices/", "tools/collage/",
          "python/collage/")
