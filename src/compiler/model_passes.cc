@@ -14,24 +14,12 @@
 
 namespace collage {
 
-namespace {
-
-// What computes the same as the model did: it is still held against what that was in half
-// precision.
-Result<Model> equivalent(const Model& model, Module module) {
-  Model result = TRY(staged_model(model, std::move(module)));
-  result.impl().in_halves = model.impl().in_halves;
-  return result;
-}
-
-}  // namespace
-
 ModelPass model_pass(std::string name, std::function<Result<Module>(const Model&)> run) {
   return {std::move(name), [run = std::move(run)](const Model& model) {
             return without_exceptions([&]() -> Result<Model> {
               register_all();
               TRY(check_verified(model));
-              return equivalent(model, TRY(run(model)));
+              return equivalent_model(model, TRY(run(model)));
             });
           }};
 }

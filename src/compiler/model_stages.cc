@@ -48,15 +48,11 @@ Status check_verified(const Model& model) {
   return status.ok() ? Status() : bad_model("{}", status.to_string());
 }
 
-namespace {
-
-Result<Model> changed_model(const Model& before, Module module) {
-  Model result = TRY(staged_model(before, std::move(module)));
-  result.impl().in_halves = before.impl().in_halves;
+Result<Model> equivalent_model(const Model& like, Module module) {
+  Model result = TRY(staged_model(like, std::move(module)));
+  result.impl().in_halves = like.impl().in_halves;
   return result;
 }
-
-}  // namespace
 
 Result<Model> linked(const Model& model) {
   register_all();
@@ -66,13 +62,13 @@ Result<Model> linked(const Model& model) {
   changed = TRY(tensor_program::link_programs(module)) || changed;
   changed =
       TRY(function_pass("expand_defined", tensor_program::expand_defined).run(module)) || changed;
-  return changed ? changed_model(model, std::move(module)) : model;
+  return changed ? equivalent_model(model, std::move(module)) : model;
 }
 
 Result<Model> in_strict_form(const Model& model) {
   Module module = model.impl().module;
   const bool changed = TRY(function_pass("expand_attention", expand_attention).run(module));
-  return changed ? changed_model(model, std::move(module)) : model;
+  return changed ? equivalent_model(model, std::move(module)) : model;
 }
 
 }  // namespace collage

@@ -11,6 +11,10 @@ namespace collage {
 // that are no tensors.
 Result<Model> staged_model(const Model& like, Module module);
 
+// Does so with a module that computes the same: the model keeps its half-precision form, which it
+// is still held against.
+Result<Model> equivalent_model(const Model& like, Module module);
+
 // Runs the standard passes; the model keeps its half-precision form.
 Result<Model> simplified(const Model& model);
 
