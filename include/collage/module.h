@@ -14,6 +14,7 @@
 #include <collage/expression.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 
 namespace collage {
@@ -79,5 +80,19 @@ Result<Model> with_function(const Model& model, const std::string& name,
 // another type; else the error of `replace`.
 using ReplaceCall = std::function<Result<std::optional<Expression>>(const Expression& call)>;
 Result<Model> rewrite_calls(const Model& model, const ReplaceCall& replace);
+
+// What a pattern (docs/patterns.md) matched, and what each $name in it is; names of alternatives
+// that were not taken are absent.
+struct PatternMatch {
+  Expression root;
+  std::map<std::string, Expression> values;
+};
+// Returns the model with matches of a pattern replaced. `replace` gets every match in order, whose
+// inputs and parts are already replaced, and returns an expression of the root's type, or nothing
+// to keep the match. Values inside of it that others use stay for them. Primitive functions are not
+// entered. kUsage: the pattern is malformed; else as rewrite_calls.
+using ReplaceMatch = std::function<Result<std::optional<Expression>>(const PatternMatch& match)>;
+Result<Model> rewrite_matches(const Model& model, const std::string& pattern,
+                              const ReplaceMatch& replace);
 
 }  // namespace collage

@@ -24,26 +24,45 @@ std::string function_kind(const ModuleFunction& function) {
 }
 
 // What a function of Python's raises ends the rewriting and goes on to the caller.
-Model rewrite(const Model& self, const nb::callable& replace) {
-  std::exception_ptr raised;
-  Result<Model> result =
-      rewrite_calls(self, [&](const Expression& call) -> Result<std::optional<Expression>> {
-        try {
-          const nb::object given = replace(call);
-          if (given.is_none()) return std::optional<Expression>();
-          if (nb::isinstance<Expression>(given)) return std::optional(nb::cast<Expression>(given));
-          const std::string told = std::string(
-                                       "rewrite: expected a collage.Expression or None, "
-                                       "got ") +
-                                   nb::type_name(given.type()).c_str();
-          throw nb::type_error(told.c_str());
-        } catch (...) {
-          raised = std::current_exception();
-          return Status(ErrorCode::kInternal, "the function raised");
-        }
-      });
-  if (raised) std::rethrow_exception(raised);
-  return value_of(std::move(result));
+class Replacer {
+ public:
+  explicit Replacer(const nb::callable& replace) : replace_(replace) {}
+
+  Result<std::optional<Expression>> operator()(const Expression& root, const nb::dict& values) {
+    try {
+      const nb::object given = replace_(root, **values);
+      if (given.is_none()) return std::optional<Expression>();
+      if (nb::isinstance<Expression>(given)) return std::optional(nb::cast<Expression>(given));
+      const std::string told = std::string("rewrite: expected a collage.Expression or None, got ") +
+                               nb::type_name(given.type()).c_str();
+      throw nb::type_error(told.c_str());
+    } catch (...) {
+      raised_ = std::current_exception();
+      return Status(ErrorCode::kInternal, "the function raised");
+    }
+  }
+
+  Model value_of(Result<Model> result) const {
+    if (raised_) std::rethrow_exception(raised_);
+    return python::value_of(std::move(result));
+  }
+
+ private:
+  const nb::callable& replace_;
+  std::exception_ptr raised_;
+};
+
+// Of every call, or of every match of the pattern, whose names are keyword arguments.
+Model rewrite(const Model& self, const nb::callable& replace, const std::string& pattern) {
+  Replacer replacer(replace);
+  if (pattern.empty())
+    return replacer.value_of(
+        rewrite_calls(self, [&](const Expression& call) { return replacer(call, nb::dict()); }));
+  return replacer.value_of(rewrite_matches(self, pattern, [&](const PatternMatch& match) {
+    nb::dict values;
+    for (const auto& [name, value] : match.values) values[name.c_str()] = nb::cast(value);
+    return replacer(match.root, values);
+  }));
 }
 
 Model parse(const std::string& text, const nb::list& weights) {
@@ -156,7 +175,7 @@ void bind_modules(nb::module_& core, nb::class_<Model>& model) {
             return value_of(with_function(self, name, function));
           },
           nb::arg("name"), nb::arg("function"))
-      .def("rewrite", &rewrite, nb::arg("replace"));
+      .def("rewrite", &rewrite, nb::arg("replace"), nb::arg("pattern"));
   core.def("parse", &parse, nb::arg("text"), nb::arg("weights"));
   bind_passes(core);
 }

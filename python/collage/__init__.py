@@ -314,12 +314,14 @@ class Model:
         """With that function in place of the one of that name, or besides the others."""
         return Model(self._core.with_function(name, function))
 
-    def rewrite(self, replace: Callable[[Expression], Optional[Expression]]) -> Model:
+    def rewrite(self, replace: Callable[..., Optional[Expression]], pattern: str = "") -> Model:
         """With calls replaced by what `replace` gives for them: an expression of the same type, or None to keep the call.
 
-        It sees each call once, with the arguments that it has by then, those before it first. Primitive functions are not entered.
+        It sees each call once, with the arguments that it has by then, those before it first. With a `pattern` it sees the root
+        of every match, and as keyword arguments what each $name of the pattern is; names of alternatives that were not taken
+        are left out. Primitive functions are not entered.
         """
-        return Model(self._core.rewrite(replace))
+        return Model(self._core.rewrite(replace, pattern))
 
     def __repr__(self) -> str:
         return f"<collage.Model {_signature(self.inputs)} -> {_signature(self.outputs)}>"

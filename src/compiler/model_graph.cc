@@ -3,7 +3,9 @@
 
 #include "base/no_exceptions.h"
 #include "compiler/model_stages.h"
+#include "ir/matcher.h"
 #include "ir/op.h"
+#include "ir/pattern_text.h"
 #include "ir/visitor.h"
 #include "ir/work.h"
 #include "passes/pass.h"
@@ -12,22 +14,20 @@ namespace collage {
 
 namespace {
 
-std::string site_of(const CallNode& call) {
-  const std::string what = call.op != nullptr ? call.op->name : "a function";
-  return call.origin().empty() ? fmt::format("a call of {}", what)
-                               : fmt::format("a call of {} (from '{}')", what, call.origin());
+std::string site_of(const Expr& expr) {
+  const auto* call = as<CallNode>(expr);
+  const std::string what = call == nullptr       ? "a value"
+                           : call->op == nullptr ? "a call of a function"
+                                                 : "a call of " + call->op->name;
+  return expr->origin().empty() ? what : fmt::format("{} (from '{}')", what, expr->origin());
 }
 
-Result<Expr> replaced(const Expr& expr, const ReplaceCall& replace) {
-  const auto* call = as<CallNode>(expr);
-  if (call == nullptr) return expr;
-  const Result<std::optional<Expression>> replacement =
-      replace(Expression(expr)).with_context(site_of(*call));
-  if (!replacement.ok()) return replacement.status();
-  const std::optional<Expression>& given = replacement.value();
+/// What was given in place of `expr`: nothing, or an expression of its type.
+Result<Expr> replaced(const Expr& expr, Result<std::optional<Expression>> replacement) {
+  const std::optional<Expression> given = TRY(std::move(replacement).with_context(site_of(expr)));
   if (!given) return expr;
   if (!(given->node()->type() == expr->type()))
-    return bad_model("{}: its replacement is a {}, not a {}", site_of(*call), given->type(),
+    return bad_model("{}: its replacement is a {}, not a {}", site_of(expr), given->type(),
                      expr->type().to_string());
   return given->node();
 }
@@ -36,6 +36,24 @@ Result<Model> unverified_model(const Model& like, Module module) {
   Model model = TRY(staged_model(like, std::move(module)));
   model.impl().unverified = true;
   return model;
+}
+
+Result<Model> rewrite_functions(const Model& model, const char* name,
+                                const std::function<Result<Function>(const Function&)>& rewrite) {
+  return without_exceptions([&]() -> Result<Model> {
+    TRY(check_verified(model));
+    Module module = model.impl().module;
+    if (!TRY(function_pass(name, rewrite).run(module))) return model;
+    return unverified_model(model, std::move(module));
+  });
+}
+
+/// What each $name of the pattern matched.
+std::map<std::string, Expression> named(const Match& match) {
+  std::map<std::string, Expression> values;
+  for (const auto& [node, expr] : match.bindings)
+    if (node->kind == PatternKind::kNamed) values.emplace(node->names[0], Expression(expr));
+  return values;
 }
 
 }  // namespace
@@ -77,17 +95,39 @@ Result<Model> with_function(const Model& model, const std::string& name,
 }
 
 Result<Model> rewrite_calls(const Model& model, const ReplaceCall& replace) {
-  return without_exceptions([&]() -> Result<Model> {
-    TRY(check_verified(model));
-    Module module = model.impl().module;
-    const Pass pass =
-        function_pass("rewrite_calls", [&](const Function& function) -> Result<Function> {
-          Rewriter rewriter(
-              [&](const Expr&, const Expr& rebuilt) { return replaced(rebuilt, replace); });
-          return rewriter.rewrite(function);
-        });
-    if (!TRY(pass.run(module))) return model;
-    return unverified_model(model, std::move(module));
+  return rewrite_functions(model, "rewrite_calls", [&](const Function& function) {
+    Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+      if (rebuilt->kind() != ExprKind::kCall) return rebuilt;
+      return replaced(rebuilt, replace(Expression(rebuilt)));
+    });
+    return rewriter.rewrite(function);
+  });
+}
+
+Result<Model> rewrite_matches(const Model& model, const std::string& pattern,
+                              const ReplaceMatch& replace) {
+  const DFPattern parsed = TRY(parse_pattern(pattern));
+  return rewrite_functions(model, "rewrite_matches", [&](const Function& function) {
+    // Of original nodes, and of what replaces them, which has the uses of both.
+    std::unordered_map<const ExprNode*, size_t> uses;
+    std::vector<Expr> kept;  // what was replaced: its address stays its own
+    for (const Expr& user : post_order(function->body))
+      for (const Expr& input : expr_inputs(user)) ++uses[input.get()];
+    ++uses[function->body.get()];
+    const UseCount count = [&](const ExprNode* node) {
+      const auto found = uses.find(node);
+      return found == uses.end() ? 0 : found->second;  // a part of a replacement: nobody knows
+    };
+    Rewriter rewriter([&](const Expr& original, const Expr& rebuilt) -> Result<Expr> {
+      uses[rebuilt.get()] = uses.at(original.get());
+      kept.push_back(rebuilt);
+      const std::optional<Match> found = match(parsed, rebuilt, count);
+      Expr result = rebuilt;
+      if (found) result = TRY(replaced(rebuilt, replace({Expression(rebuilt), named(*found)})));
+      if (result != rebuilt) uses[result.get()] += uses.at(original.get());
+      return result;
+    });
+    return rewriter.rewrite(function);
   });
 }
 

@@ -250,6 +250,47 @@ TEST_F(Modules, MatchesOfAPatternAreKernels) {
     EXPECT_EQ(text(passes::fuse_pattern(pattern, "mine").run(decided).value()), text(decided));
 }
 
+// `body` of %x, with every match of the pattern replaced by tanh of what $x is in it.
+std::string with_tanh(const std::string& body, const std::string& pattern) {
+  const Model model =
+      collage::parse_model("def @main(%x: Tensor[(4), float32]) { " + body + " }").value();
+  const auto tanh = [](const collage::PatternMatch& match) -> Result<std::optional<Expression>> {
+    const auto x = match.values.find("x");
+    if (x == match.values.end()) return std::nullopt;
+    return std::optional(*Expression::call("tanh", {x->second}));
+  };
+  const Result<Model> result = collage::rewrite_matches(model, pattern, tanh);
+  if (!result.ok()) return result.status().to_string();
+  EXPECT_TRUE(collage::verify_model(*result).ok()) << body;
+  const std::string printed = collage::model_text(*result).value();
+  const size_t begin = printed.find("{\n") + 2;
+  return printed.substr(begin, printed.find("\n}") - begin);
+}
+
+TEST_F(Modules, MatchesOfAPatternAreReplaced) {
+  const std::string swish = "is_op('multiply')($x, is_op('sigmoid')($x))";
+  // Inputs of a match are replaced before it, and a value inside of it stays for its other users.
+  EXPECT_EQ(with_tanh("%0 = multiply(sigmoid(%x), %x); multiply(%0, sigmoid(%0))", swish),
+            "  %0 = tanh(%x);\n  tanh(%0)");
+  EXPECT_EQ(with_tanh("%0 = sigmoid(%x); add(multiply(%0, %x), %0)", swish),
+            "  %0 = tanh(%x);\n  %1 = sigmoid(%x);\n  add(%0, %1)");
+  EXPECT_EQ(with_tanh("multiply(%x, sigmoid(exp(%x)))", swish),
+            "  %0 = exp(%x);\n  %1 = sigmoid(%0);\n  multiply(%x, %1)");
+  // What took another's place has the users of both.
+  const std::string once = "is_op('nn.relu')(is_op('tanh')($x).used_once()) | is_op('exp')($x)";
+  EXPECT_EQ(with_tanh("nn.relu(tanh(%x))", once), "  tanh(%x)");
+  EXPECT_EQ(with_tanh("%0 = tanh(%x); add(nn.relu(%0), %0)", once),
+            "  %0 = tanh(%x);\n  %1 = nn.relu(%0);\n  add(%1, %0)");
+  EXPECT_EQ(with_tanh("%0 = exp(%x); add(nn.relu(%0), %0)", once),
+            "  %0 = tanh(%x);\n  %1 = nn.relu(%0);\n  add(%1, %0)");
+  // A name of an alternative that was not taken is absent; a replacement is typed.
+  EXPECT_EQ(with_tanh("add(exp(%x), nn.relu(%x))", "is_op('exp')($x) | is_op('nn.relu')($y)"),
+            "  %0 = tanh(%x);\n  %1 = nn.relu(%x);\n  add(%0, %1)");
+  EXPECT_EQ(with_tanh("sum(%x)", "is_op('sum')($x)"),
+            "@main: a call of sum: its replacement is a Tensor[(4), float32], not a float32");
+  EXPECT_EQ(with_tanh("%x", "is_op('nn.rellu')(*)"), "column 7: unknown operator 'nn.rellu'");
+}
+
 TEST_F(Modules, StatedKernelsCompileToTheSame) {
   const Model simplified = passes::simplify().run(given()).value();
   options_.keep_module = true;

@@ -196,6 +196,21 @@ def check_function_as_model(folder):
         np.testing.assert_allclose(program(INPUT[:rows]), np.maximum(INPUT[:rows] @ WEIGHT.T, 0), rtol=1e-4, atol=1e-5)
 
 
+def check_rewriting_by_patterns(folder):
+    """Matches of a pattern are replaced by what a function of its names gives."""
+    pattern = "is_op('multiply')($x, is_op('sigmoid')($x)) | is_op('tanh')($y)"
+    seen = []
+
+    def replace(root, x=None, y=None):
+        seen.append((root.op, x is None, y is None))
+        return None if x is None else collage.call("multiply", collage.call("sigmoid", x), x)
+
+    model = given().rewrite(replace, pattern)
+    assert sorted(seen) == [("multiply", False, True), ("tanh", True, False)], seen
+    expect_right(folder, model, "native")
+    refused(collage.Error, lambda: given().rewrite(replace, "is_op('nn.rellu')"), "column 7: unknown operator 'nn.rellu'", collage.ErrorCode.USAGE)
+
+
 def check_fusion(folder):
     """Matches of a pattern are kernels, of any toolchain or of one."""
     swish = passes.fuse_pattern("is_op('multiply')($x, is_op('sigmoid')($x))", "my.swish")
@@ -396,7 +411,7 @@ def check_types(folder):
 
 
 def main(arguments):
-    chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_fusion, check_rules, check_stated, check_history, check_onnx,
+    chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_rewriting_by_patterns, check_fusion, check_rules, check_stated, check_history, check_onnx,
               check_devices, check_broken_passes, check_misuse, check_script, check_types]
     return built_package.run(chosen, arguments)
 
