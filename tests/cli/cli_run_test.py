@@ -1,4 +1,4 @@
-"""run, verify, bench, partition and targets do what they say on tiny models.
+"""run, verify, partition and targets do what they say on tiny models.
 
     python tests/cli/cli_run_test.py [CHECK...]
 
@@ -19,7 +19,6 @@ from onnx import helper
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
-import bench_checks
 import checks
 import command
 import partition_checks
@@ -429,7 +428,7 @@ def check_script(bench):
 
 
 CHECKS = (check_run, check_first_answer, check_warm, check_every_target, check_random_inputs, check_verify, check_verify_beside_a_mask,
-          check_verify_proves_something, check_half_precision, check_checks, *partition_checks.CHECKS, *bench_checks.CHECKS, check_lowering, check_max_error,
+          check_verify_proves_something, check_half_precision, check_checks, *partition_checks.CHECKS, check_lowering, check_max_error,
           check_targets, check_nan, check_nan_of_a_pixel, check_attention_strictly, check_spreading_is_marked, check_nan_given, check_strange_names, check_dynamic_dimension, check_constant, check_relay, check_script, check_tensor_programs)
 
 

@@ -15,7 +15,7 @@ sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
 import checks
 import tiny_models
-from cli_run_test import Bench
+from workbench import Bench
 
 NUMBER = r"\d+\.\d+"
 

@@ -1,16 +1,27 @@
-"""Checks of bench and diff: statistics, other runtimes, and the time of every kernel. Checks of cli_run_test.py, which share its cache."""
+"""bench and diff: statistics, other runtimes, and the time of every kernel.
+
+    python tests/cli/cli_bench_test.py [CHECK...]
+
+Prints one line a failure, then "N passed, N failed"; exits with 1 if anything failed.
+"""
 
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import onnx
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+
+import checks
 import command
 import tiny_models
+from workbench import Bench
 
 
 def check_bench(bench):
@@ -98,3 +109,8 @@ def check_no_kernel_beats_its_roof(bench):
 
 
 CHECKS = (check_bench, check_names, check_diff, check_no_kernel_beats_its_roof)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as shared:
+        sys.exit(checks.run(CHECKS, sys.argv[1:], lambda folder: Bench(folder, os.path.join(shared, "cache"))))
