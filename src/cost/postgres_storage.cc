@@ -18,12 +18,13 @@ using nlohmann::json;
 using std::chrono::steady_clock;
 
 constexpr const char* kPut =
-    "INSERT INTO collage_costs AS c(kind, key, text, context, value, seal, written, used) "
+    "INSERT INTO collage_costs AS c(kind, key, text, context, value, seal, written, used, machine) "
     "SELECT kind, key, text, context, value, seal, CASE written WHEN '' THEN "
-    "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') ELSE written END, used "
+    "to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') ELSE written END, "
+    "used, current_setting('collage.machine') "
     "FROM json_to_recordset($1::json) AS r(kind text, key text, text text, context text, "
     "value text, seal text, written text, used text) "
-    "ON CONFLICT(kind, key) DO UPDATE SET text=excluded.text, context=excluded.context, "
+    "ON CONFLICT(kind, key, machine) DO UPDATE SET text=excluded.text, context=excluded.context, "
     "value=excluded.value, seal=excluded.seal, written=excluded.written, used=excluded.used "
     "WHERE $2 = 'all' OR c.written <= excluded.written";
 constexpr const char* kRemove =
@@ -161,7 +162,7 @@ std::optional<StoredValue> PostgresStorage::find(const RowName& row, const std::
   if (const auto it = contexts_.find(context); it != contexts_.end() && it->second)
     return std::nullopt;
   Result<PostgresAnswer> answer =
-      ask("SELECT key, value, seal FROM collage_costs WHERE kind=$1 AND key=$2",
+      ask("SELECT key, value, seal FROM collage_answers WHERE kind=$1 AND key=$2",
           {row.first, row.second});
   if (!answer || answer->rows() == 0) return std::nullopt;
   return value_of(*answer, 0);
@@ -169,7 +170,7 @@ std::optional<StoredValue> PostgresStorage::find(const RowName& row, const std::
 
 void PostgresStorage::fetch_context(const std::string& context) {
   const Result<PostgresAnswer> answer =
-      ask("SELECT key, value, seal, kind FROM collage_costs "
+      ask("SELECT key, value, seal, kind FROM collage_answers "
           "WHERE md5(context) = md5($1) AND context = $1 LIMIT $2::int",
           {context, std::to_string(kMostOfContext)});
   if (!answer) return;
@@ -185,7 +186,7 @@ void PostgresStorage::expect(const std::vector<std::string>& kinds,
     if (!fetched_.contains({kinds[0], key})) wanted.push_back(key);
   if (wanted.empty()) return;
   const Result<PostgresAnswer> answer =
-      ask("SELECT key, value, seal, kind FROM collage_costs "
+      ask("SELECT key, value, seal, kind FROM collage_answers "
           "WHERE kind = ANY(ARRAY(SELECT json_array_elements_text($1::json))) "
           "AND key = ANY(ARRAY(SELECT json_array_elements_text($2::json)))",
           {json_text(json(kinds)), json_text(wanted)});
@@ -201,10 +202,10 @@ std::vector<StoredValue> PostgresStorage::values(const std::string& kind,
                                                  size_t most) {
   const RowName name = {kind, context.value_or("any")};
   if (const auto it = listed_.find(name); it != listed_.end()) return it->second;
-  const char* sql = context ? "SELECT key, value, seal FROM collage_costs WHERE kind=$1 AND "
+  const char* sql = context ? "SELECT key, value, seal FROM collage_answers WHERE kind=$1 AND "
                               "md5(context) = md5($3) AND context = $3 "
                               "ORDER BY written DESC, key LIMIT $2::int"
-                            : "SELECT key, value, seal FROM collage_costs WHERE kind=$1 "
+                            : "SELECT key, value, seal FROM collage_answers WHERE kind=$1 "
                               "LIMIT $2::int";
   std::vector<std::string> asked = {kind, std::to_string(most)};
   if (context) asked.push_back(*context);
@@ -220,7 +221,7 @@ Status PostgresStorage::for_each(const std::function<Status(const StoredRow&)>& 
   RowName last;
   while (true) {
     const PostgresAnswer answer =
-        TRY(ask("SELECT kind, key, text, context, value, written, used, seal FROM collage_costs "
+        TRY(ask("SELECT kind, key, text, context, value, written, used, seal FROM collage_answers "
                 "WHERE (kind, key) > ($1, $2) ORDER BY kind, key LIMIT $3::int",
                 {last.first, last.second, std::to_string(kAtOnce)})
                 .with_context(name_));

@@ -1,6 +1,10 @@
 #include "cost/postgres_tables.h"
 
+#include <unistd.h>
+
 #include <iterator>
+
+#include "base/files.h"
 
 namespace collage {
 
@@ -24,6 +28,23 @@ constexpr const char* kSteps[] = {
     "CREATE TABLE collage_models(content text PRIMARY KEY, bytes bytea NOT NULL)",
     ("CREATE TABLE collage_workers(id text PRIMARY KEY, fingerprint text NOT NULL, "
      "processor text NOT NULL, seen timestamptz NOT NULL)"),
+    // A sample a machine.
+    "ALTER TABLE collage_costs ADD COLUMN machine text COLLATE \"C\" NOT NULL DEFAULT '', "
+    "DROP CONSTRAINT collage_costs_pkey, ADD PRIMARY KEY(kind, key, machine)",
+    ("CREATE TABLE collage_calibrations(machine text NOT NULL, fingerprint text NOT NULL, "
+     "kernel text NOT NULL, seconds float8 NOT NULL, spread float8 NOT NULL, disturbed boolean NOT "
+     "NULL, "
+     "taken timestamptz NOT NULL DEFAULT now(), PRIMARY KEY(machine, fingerprint, kernel))"),
+    ("CREATE TABLE collage_noisy(machine text PRIMARY KEY, why text NOT NULL, "
+     "since timestamptz NOT NULL DEFAULT now())"),
+    ("CREATE VIEW collage_answers AS SELECT DISTINCT ON (kind, key, context) "
+     "kind, key, context, text, value, seal, written, used, machine FROM collage_costs c "
+     "WHERE machine = current_setting('collage.machine', true) "
+     "OR NOT EXISTS (SELECT FROM collage_noisy n WHERE n.machine = c.machine) "
+     "ORDER BY kind, key, context, written DESC, machine"),
+    // In the order in which tasks are taken; those that run first.
+    "CREATE INDEX collage_tasks_open ON collage_tasks(state, fingerprint, since, id) "
+    "WHERE state IN ('waiting', 'running')",
 };
 constexpr int kVersion = std::size(kSteps);
 
@@ -38,11 +59,19 @@ Result<int> version_of(PostgresConnection& connection) {
 
 }  // namespace
 
+std::string machine_name() {
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) != 0) return "";
+  const Result<std::filesystem::path> folder = cache_folder();
+  return folder ? host + (" " + folder->string()) : host;
+}
+
 Status make_tables(PostgresConnection& connection) {
   // What is acknowledged is on the server's disk.
-  TRY(
-      connection.ask("SELECT set_config('synchronous_commit', 'on', false) "
-                     "WHERE current_setting('synchronous_commit') = 'off'"));
+  TRY(connection.ask(
+      "SELECT set_config('collage.machine', $1, false), CASE current_setting('synchronous_commit') "
+      "WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END",
+      {machine_name()}));
   int version = TRY(version_of(connection));
   if (version < kVersion)
     TRY(connection

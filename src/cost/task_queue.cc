@@ -18,6 +18,26 @@ constexpr const char* kDied =
 constexpr const char* kChanges[] = {"state = 'done'", "state = 'failed'", "state = 'waiting'",
                                     kDied};  // in the order of TaskEnd
 
+constexpr const char* kKeepFigures =
+    "INSERT INTO collage_calibrations SELECT $1, $2, r.* FROM json_to_recordset($3::json) "
+    "AS r(kernel text, seconds float8, spread float8, disturbed boolean) "
+    "ON CONFLICT(machine, fingerprint, kernel) DO UPDATE SET seconds = excluded.seconds, "
+    "spread = excluded.spread, disturbed = excluded.disturbed, taken = now()";
+
+// Of a fingerprint: the machines that have become noisy.
+constexpr const char* kFindNoisy =
+    "WITH counted AS (SELECT * FROM collage_calibrations WHERE fingerprint = $1 "
+    "AND machine NOT IN (SELECT machine FROM collage_noisy)), "
+    "of_kind AS (SELECT kernel, count(*) AS machines, percentile_cont(0.5) WITHIN GROUP "
+    "(ORDER BY seconds) AS middle FROM counted WHERE NOT disturbed GROUP BY kernel) "
+    "INSERT INTO collage_noisy SELECT machine, string_agg(CASE WHEN spread > $2::float8 "
+    "THEN format('%s differs by %s times between repeats', kernel, round(spread::numeric, 2)) "
+    "ELSE format('%s takes %s times the median of its kind', kernel, "
+    "round((seconds / middle)::numeric, 2)) END, '; ' ORDER BY kernel) "
+    "FROM counted LEFT JOIN of_kind USING (kernel) WHERE spread > $2::float8 OR (NOT disturbed "
+    "AND machines >= 3 AND greatest(seconds / middle, middle / seconds) > $3::float8) "
+    "GROUP BY machine ON CONFLICT DO NOTHING RETURNING machine";
+
 }  // namespace
 
 std::string FleetTask::id() const {
@@ -135,6 +155,56 @@ Status TaskQueue::leave(const FleetWorker& worker) {
   return ask("DELETE FROM collage_workers WHERE id = $1", {worker.id}).status();
 }
 
+Result<std::string> TaskQueue::judge(const FleetWorker& worker,
+                                     const std::vector<CalibrationFigure>& figures) {
+  json rows = json::array();
+  for (const CalibrationFigure& figure : figures)
+    rows.push_back({{"kernel", figure.kernel},
+                    {"seconds", figure.seconds},
+                    {"spread", figure.spread},
+                    {"disturbed", figure.disturbed}});
+  if (connection_ == nullptr) TRY(connect());
+  const Status judged = connection_->in_transaction([&]() -> Status {
+    TRY(connection_->ask("SELECT pg_advisory_xact_lock(hashtext('collage_noisy'))"));
+    TRY(connection_->ask(kKeepFigures, {worker.machine, worker.fingerprint, json_text(rows)}));
+    const PostgresAnswer noisy = TRY(connection_->ask(
+        kFindNoisy, {worker.fingerprint, std::to_string(kMostSpread), std::to_string(kMostApart)}));
+    if (noisy.rows() == 0) return {};
+    TRY(connection_->ask(
+        "UPDATE collage_tasks SET state = 'waiting', since = now(), owner = '', error = '' "
+        "WHERE fingerprint = $1 AND state IN ('done', 'running')",
+        {worker.fingerprint}));
+    return connection_
+        ->ask(
+            "DELETE FROM collage_costs WHERE kind = 'plan' AND starts_with(context, $1 || E'\\n')",
+            {worker.processor})
+        .status();
+  });
+  if (connection_->is_lost()) connection_ = nullptr;
+  TRY(judged);
+  const PostgresAnswer answer =
+      TRY(ask("SELECT why FROM collage_noisy WHERE machine = $1", {worker.machine}));
+  return answer.rows() == 0 ? "" : answer.text(0, 0);
+}
+
+Result<std::vector<FleetMachine>> TaskQueue::machines() {
+  const PostgresAnswer answer =
+      TRY(ask("SELECT c.machine, count(*), coalesce(max(n.why), '') FROM collage_costs c "
+              "LEFT JOIN collage_noisy n USING (machine) GROUP BY c.machine ORDER BY c.machine"));
+  std::vector<FleetMachine> found;
+  for (int row = 0; row < answer.rows(); ++row)
+    found.push_back({answer.text(row, 0), answer.number(row, 1), answer.text(row, 2)});
+  return found;
+}
+
+Status TaskQueue::forget_noisy() {
+  for (const char* table : {"collage_costs", "collage_calibrations"})
+    TRY(ask(
+        fmt::format("DELETE FROM {} WHERE machine IN (SELECT machine FROM collage_noisy)", table)
+            .c_str()));
+  return ask("DELETE FROM collage_noisy").status();
+}
+
 Status TaskQueue::reclaim() {
   static const std::string sql = fmt::format(
       "UPDATE collage_tasks SET {}, since = now(), owner = '', "
@@ -154,9 +224,10 @@ Result<std::optional<FleetTask>> TaskQueue::take(const FleetWorker& worker) {
               "lease = now() + make_interval(secs => $3::float8), attempts = attempts + 1 "
               "WHERE id = (SELECT id FROM collage_tasks WHERE fingerprint = $1 AND "
               "(state = 'waiting' OR (state = 'running' AND owner = $2)) "
+              "AND NOT EXISTS (SELECT FROM collage_noisy WHERE machine = $4) "
               "ORDER BY state, since, id LIMIT 1 FOR UPDATE SKIP LOCKED) "
               "RETURNING fingerprint, processor, content, model, flags",
-              {worker.fingerprint, worker.id, lease()}));
+              {worker.fingerprint, worker.id, lease(), worker.machine}));
   if (answer.rows() == 0) return std::optional<FleetTask>();
   const auto text = [&](int column) { return answer.text(0, column); };
   return std::optional(FleetTask{text(0), text(1), text(2), text(3), text(4)});

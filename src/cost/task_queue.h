@@ -18,14 +18,16 @@
 #include <string>
 #include <vector>
 
+#include "cost/calibration.h"
 #include "cost/postgres_connection.h"
 
 namespace collage {
 
 struct FleetWorker {
-  std::string id;           // of this process alone
-  std::string fingerprint;  // which tasks it takes
-  std::string processor;    // for people
+  std::string id;            // of this process alone
+  std::string fingerprint;   // which tasks it takes
+  std::string processor;     // for people
+  std::string machine = {};  // that its samples are of (postgres_tables.h)
 };
 
 struct FleetTask {
@@ -39,6 +41,12 @@ struct FleetTask {
 struct TaskState {
   std::string name, error;
   bool has_ended() const { return name != "waiting" && name != "running"; }
+};
+
+struct FleetMachine {
+  std::string name;
+  int64_t samples = 0;
+  std::string noise;  // why its samples decide nothing; empty: they do
 };
 
 enum class TaskEnd { kDone, kFailed, kGivenBack, kDied };
@@ -65,7 +73,17 @@ class TaskQueue {
   // It is present for the time of a lease. The calls below say so too.
   Status announce(const FleetWorker& worker);
   Status leave(const FleetWorker& worker);
-  // The task that has waited for longest.
+  // Keeps what calibrating the worker's machine gave, and judges by it all machines of the kind.
+  // What a machine that is noisy from now on may have had a part in is to be done again: tasks that
+  // ended or run, and plans that were chosen. Returns why the worker's machine is noisy; empty: it
+  // is not.
+  Result<std::string> judge(const FleetWorker& worker,
+                            const std::vector<CalibrationFigure>& figures);
+  // Those that have samples.
+  Result<std::vector<FleetMachine>> machines();
+  // What noisy machines measured, and that they were.
+  Status forget_noisy();
+  // The task that has waited for longest; none for a noisy machine.
   Result<std::optional<FleetTask>> take(const FleetWorker& worker);
   // False: it is not the worker's any more.
   Result<bool> renew(const FleetWorker& worker, const FleetTask& task);

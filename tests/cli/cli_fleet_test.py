@@ -7,6 +7,7 @@ anything failed.
 """
 
 import hashlib
+import json
 import os
 import re
 import signal
@@ -43,14 +44,15 @@ class Fleet:
         onnx.save(tiny_models.small_net(filters=3), os.path.join(folder, "c.onnx"))
         onnx.save(tuning.many_functions(120), os.path.join(folder, "long.onnx"))
 
-    def start(self, *arguments, machine="driver", cores=None, **environment):
+    def start(self, *arguments, machine="driver", cores=None, before=(), database=None, **environment):
+        """`before`: what the command begins with."""
         cache = os.path.join(self.folder, machine)
         os.makedirs(cache, mode=0o700, exist_ok=True)
         with open(os.open(os.path.join(cache, "seal.key"), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
             file.write(KEY)
         variables = {k: v for k, v in os.environ.items() if k not in command.CACHE_VARIABLES} | {"COLLAGE_CACHE": cache} | environment
         self.processes.append(subprocess.Popen(
-            [command.COLLAGE, *arguments, "--db", self.address], cwd=self.folder, env=variables, text=True, stdin=subprocess.DEVNULL,
+            [*before, command.COLLAGE, *arguments, "--db", database or self.address], cwd=self.folder, env=variables, text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=cores and (lambda: os.sched_setaffinity(0, cores))))
         return self.processes[-1]
 
@@ -79,6 +81,12 @@ class Fleet:
         """What was measured, and when."""
         lines = self.ask("SELECT kind, key, md5(value), written FROM collage_costs WHERE kind IN ('function', 'conversion')").split("\n")
         return set(filter(None, lines))
+
+    def plan(self, model, **more):
+        """The kernels that any machine chooses by what the database knows."""
+        self.run("run", model, *FLAGS, "--frozen-costs", "--json", "report.json", **more)
+        with open(os.path.join(self.folder, "report.json"), encoding="utf-8") as file:
+            return [(kernel["name"], kernel["target"], kernel.get("variant")) for kernel in json.load(file)["kernels"]]
 
     def tasks(self):
         """State, attempts and deaths of each."""
@@ -218,6 +226,35 @@ def check_quarantine(fleet):
     assert "1 tasks done" in fleet.run("fleet", "long.onnx", *FLAGS)
 
 
+def check_lying_node(fleet):
+    """Costs that a machine halves at random decide nothing once its calibration shows that it does."""
+    script = os.path.join(fleet.folder, "liar.sh")
+    with open(os.open(script, os.O_WRONLY | os.O_CREAT, 0o755), "w") as file:
+        file.write(f'#!/bin/sh\nexec "{sys.executable}" "{HERE}/lying_worker.py" "$@"\n')
+    for n in range(2):
+        fleet.worker(f"honest {n}")
+    models = ["a.onnx", "b.onnx"]
+    assert "2 tasks done" in fleet.run("fleet", *models, *FLAGS)
+    plans = [fleet.plan(model) for model in models]
+    of_liar = lambda table: int(fleet.ask(f"SELECT count(*) FROM {table} WHERE machine LIKE '%/liar' AND kind = 'function'"))
+    # By hand, with more care: what it measures counts, as nobody knows anything of that machine.
+    fleet.run("tune", *models, *FLAGS[:-1], "default", machine="liar", COLLAGE_WORKER=script)
+    samples = of_liar("collage_costs")
+    assert samples > 10 and of_liar("collage_answers") == samples, samples
+    printed = fleet.run("worker", machine="liar", COLLAGE_WORKER=script, status=5)
+    assert "/liar is noisy: " in printed, printed
+    assert fleet.ask("SELECT machine LIKE '%/liar' FROM collage_noisy") == "t", "it alone"
+    assert of_liar("collage_answers") == 0 and of_liar("collage_costs") == samples
+    assert [fleet.plan(model) for model in models] == plans
+    assert re.search(r"/liar +\d+ samples, which decide nothing: .* differs by ", fleet.run("db", "info"))
+    # What may rest on its costs is done again, by others.
+    fleet.until(lambda: [task.split("|")[0] for task in fleet.tasks()] == ["done", "done"])
+    assert "2 tasks done" in fleet.run("fleet", *models, *FLAGS) and fleet.tasks() == ["done|2|0"] * 2, fleet.tasks()
+    assert [fleet.plan(model) for model in models] == plans
+    fleet.run("db", "prune", "refused")
+    assert of_liar("collage_costs") == 0 and fleet.ask("SELECT count(*) FROM collage_noisy") == "0"
+
+
 def check_refusals(fleet):
     """One line each: flags of this machine, no server, a second worker on a machine."""
     assert "--plugin is not for other machines" in fleet.run("fleet", "a.onnx", "--plugin", "x.so", status=2)
@@ -244,7 +281,7 @@ def check_refusals(fleet):
 
 
 CHECKS = (check_each_task_once, check_two_kinds_of_machine, check_killed_worker, check_told_to_end, check_lost_server,
-          check_models_that_travel, check_quarantine, check_refusals)
+          check_models_that_travel, check_quarantine, check_lying_node, check_refusals)
 
 
 def named(check, server):

@@ -34,11 +34,13 @@ class Server:
     def address(self, user="owner", database="postgres"):
         return f"postgresql://{user}@/{database}?host={self.folder}"
 
-    def start(self):
-        self.process = subprocess.Popen(
-            [os.path.join(tools(), "postgres"), "-D", os.path.join(self.folder, "data"), "-k", self.folder, "-c", "listen_addresses=",
-             "-c", "fsync=off", "-c", "shared_buffers=16MB"], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, **unprivileged())
+    def start(self, *settings, before=None):
+        """`settings`: NAME=VALUE; `before`: what the command begins with, which changes the user by itself."""
+        words = [*(before or ()), os.path.join(tools(), "postgres"), "-D", os.path.join(self.folder, "data"), "-k", self.folder]
+        for setting in ("listen_addresses=", "fsync=off", "shared_buffers=16MB", *settings):
+            words += ["-c", setting]
+        self.process = subprocess.Popen(words, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        **({} if before else unprivileged()))
         deadline = time.monotonic() + 60
         while subprocess.run([os.path.join(tools(), "pg_isready"), "-q", "-h", self.folder], check=False).returncode != 0:
             assert time.monotonic() < deadline and self.process.poll() is None, "the server does not start"

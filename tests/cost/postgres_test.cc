@@ -75,6 +75,35 @@ TEST_F(Postgres, WhatIsExpectedIsFetchedAtOnce) {
   EXPECT_EQ(database->find("conversion", "f", "context"), "new");
 }
 
+// Each machine has a cache folder of its own, and a sample of its own of each row.
+TEST_F(Postgres, SamplesOfANoisyMachineAnswerItAlone) {
+  const auto on = [&](const std::string& machine) {
+    ::setenv("COLLAGE_CACHE", (cache_ / machine).c_str(), 1);
+    return open();
+  };
+  const auto found = [&](const std::string& machine, const std::string& key) {
+    auto database = on(machine);
+    const std::optional<std::string> own = database->find("function", key, "context");
+    return own ? *own : database->find_foreign("function", key).value_or("none");
+  };
+  on("first")->put("function", "both", "text", "of the first", "context");
+  on("second")->put("function", "both", "text", "of the second", "context");
+  on("second")->put("function", "one", "text", "alone", "context");
+  ask({"UPDATE collage_costs SET written = '2000' WHERE value = 'of the first'"});
+  EXPECT_EQ(count(), "3");
+  EXPECT_EQ(found("third", "both"), "of the second") << "the newest";
+  EXPECT_EQ(found("third", "one"), "alone");
+  ask({"INSERT INTO collage_noisy SELECT machine, 'shaky' FROM collage_costs WHERE key = 'one'"});
+  EXPECT_EQ(found("third", "both"), "of the first");
+  EXPECT_EQ(found("third", "one"), "none");
+  EXPECT_EQ(found("second", "both"), "of the second") << "or it would measure for ever";
+  int rows = 0;
+  ASSERT_TRUE(on("third")->for_each([&](const CostRow&) { return ++rows, Status(); }).ok());
+  EXPECT_EQ(rows, 1);
+  ASSERT_TRUE(on("third")->remove("function", "both").ok());
+  EXPECT_EQ(count(), "1") << "of all machines";
+}
+
 TEST_F(Postgres, ACrashOfTheServerLosesNothingThatWasAcknowledged) {
   open();
   int report[2], stop[2];
@@ -170,7 +199,7 @@ TEST_F(Postgres, AnEarlierVersionIsExtendedAndANewerOneRefused) {
        "PRIMARY KEY(kind, key))",
        "INSERT INTO collage_costs VALUES('function', 'k', 't', 'c', 'v', '', '2020', '')"});
   EXPECT_EQ(open()->find_foreign("function", "k"), "v");
-  EXPECT_EQ(ask({"SELECT version FROM collage_schema"}), "5");
+  EXPECT_EQ(ask({"SELECT version FROM collage_schema"}), "10");
   EXPECT_EQ(ask({"SELECT count(*) FROM pg_indexes WHERE indexname = 'collage_costs_context'"}),
             "1");
   ask({"UPDATE collage_schema SET version = 99"});
@@ -222,7 +251,7 @@ TEST_F(Postgres, WhoIsNotLetInIsToldSoInALine) {
 
 TEST_F(Postgres, AReaderKeepsInMemoryWhatItMeasures) {
   open()->put("function", "a", "text", "value");
-  ask({"CREATE ROLE reader LOGIN", "GRANT SELECT ON collage_costs, collage_schema TO reader"});
+  ask({"CREATE ROLE reader LOGIN", "GRANT SELECT ON collage_answers, collage_schema TO reader"});
   auto database = CostDatabase::open_at(server_->address("reader")).value();
   database->put("function", "b", "text", "mine");
   database->together([&] { database->put("function", "c", "text", "mine"); });

@@ -142,6 +142,66 @@ TEST_F(Queue, ThreeDeathsAreTheEnd) {
   EXPECT_TRUE(take(*queue, kOther).has_value());
 }
 
+std::vector<CalibrationFigure> figures(double seconds, double spread = 1.01,
+                                       bool disturbed = false) {
+  return {{"dense", seconds, spread, disturbed}, {"add", 1e-3, 1.0, disturbed}};
+}
+
+FleetWorker on_machine(const std::string& machine, const FleetWorker& kind = kFirst) {
+  return {"worker of " + machine, kind.fingerprint, kind.processor, machine};
+}
+
+TEST_F(Queue, AMachineApartFromItsKindIsNoisy) {
+  const std::unique_ptr<TaskQueue> queue = open();
+  const FleetWorker liar = on_machine("liar");
+  const FleetTask done = task_of("a"), elsewhere = task_of("a", kOther);
+  ASSERT_TRUE(queue->file({done, task_of("b"), elsewhere}).ok());
+  ask("INSERT INTO collage_costs(kind, key, text, context, value, seal, written, used) VALUES"
+      "('plan', 'k', '', E'Zen 4\\nmade', '', '', '', ''), "
+      "('plan', 'l', '', E'Zen 42\\nmade', '', '', '', '')");
+  // Nobody knows which of two is right.
+  EXPECT_EQ(*queue->judge(liar, figures(0.5e-3)), "");
+  EXPECT_EQ(*queue->judge(on_machine("a"), figures(1e-3)), "");
+  EXPECT_TRUE(*queue->end(liar, *take(*queue, liar), TaskEnd::kDone));
+  EXPECT_TRUE(*queue->end(kOther, *take(*queue, kOther), TaskEnd::kDone));
+  EXPECT_EQ(*queue->judge(on_machine("other kind", kOther), figures(1e-3)), "");
+  EXPECT_EQ(*queue->judge(on_machine("busy"), figures(3e-3, 1.4, true)), "");
+  ASSERT_TRUE(take(*queue, liar).has_value());
+  EXPECT_EQ(*queue->judge(on_machine("b"), figures(1.1e-3)), "");
+  EXPECT_THAT(*queue->judge(liar, figures(1e-3)), HasSubstr("dense takes 0.50 times the median"))
+      << "once is enough";
+  EXPECT_EQ(*queue->judge(on_machine("a"), figures(1e-3)), "");
+  // What it ended, and what it runs, is for others.
+  EXPECT_EQ(state_of(*queue, done).name, "waiting");
+  EXPECT_FALSE(take(*queue, liar).has_value());
+  for (int n = 0; n < 2; ++n) {
+    const std::optional<FleetTask> taken = take(*queue, on_machine("a"));
+    ASSERT_TRUE(taken.has_value());
+    EXPECT_TRUE(*queue->end(on_machine("a"), *taken, TaskEnd::kDone));
+  }
+  EXPECT_EQ(state_of(*queue, elsewhere).name, "done") << "of another kind";
+  EXPECT_EQ(ask("SELECT string_agg(key, ' ') FROM collage_costs"), "l") << "plans of that kind";
+  ASSERT_TRUE(queue->forget_noisy().ok());
+  EXPECT_EQ(*queue->judge(liar, figures(1e-3)), "");
+}
+
+TEST_F(Queue, AMachineThatDisagreesWithItselfIsNoisy) {
+  const std::unique_ptr<TaskQueue> queue = open();
+  EXPECT_EQ(*queue->judge(on_machine("steady"), figures(1e-3, 1.4)), "");
+  EXPECT_THAT(*queue->judge(on_machine("shaky"), figures(1e-3, 2)),
+              HasSubstr("dense differs by 2.00 times"));
+  ask("INSERT INTO collage_costs(kind, key, text, context, value, seal, written, used, machine) "
+      "VALUES('function', 'k', '', '', '', '', '', '', 'shaky'), "
+      "('function', 'k', '', '', '', '', '', '', 'steady')");
+  const std::vector<FleetMachine> machines = *queue->machines();
+  ASSERT_EQ(machines.size(), 2);
+  EXPECT_EQ(machines[0].name + " " + std::to_string(machines[0].samples), "shaky 1");
+  EXPECT_THAT(machines[0].noise, HasSubstr("differs"));
+  EXPECT_EQ(machines[1].noise, "");
+  ASSERT_TRUE(queue->forget_noisy().ok());
+  EXPECT_EQ(queue->machines()->size(), 1);
+}
+
 TEST_F(Queue, WhatEndedStaysUntilItIsForgotten) {
   const std::unique_ptr<TaskQueue> queue = open();
   const FleetTask done = task_of("a"), failed = task_of("b"), waiting = task_of("c");

@@ -13,6 +13,7 @@
 
 #include "backend/targets/backends.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "cost/database_tools.h"
 #include "cost/shipped_costs.h"
 #include "cost/task_queue.h"
@@ -46,9 +47,15 @@ Status info(const DbOptions& options) {
   DatabaseInfo info = TRY(describe_database(*database));
   nlohmann::json limit = kDatabaseLimit;
   std::map<std::string, int64_t> tasks;
+  std::vector<FleetMachine> machines;
+  nlohmann::json noisy = nlohmann::json::object();
   if (database->is_server()) {
     limit = nullptr;
-    tasks = TRY(TRY(TaskQueue::open(TRY(place_of(options))))->counts());
+    const std::unique_ptr<TaskQueue> queue = TRY(TaskQueue::open(TRY(place_of(options))));
+    tasks = TRY(queue->counts());
+    machines = TRY(queue->machines());
+    for (const FleetMachine& machine : machines)
+      if (!machine.noise.empty()) noisy[machine.name] = machine.noise;
   }
   if (!options.json.empty())
     TRY(write_json(options.json, {{"bytes", info.bytes},
@@ -60,6 +67,7 @@ Status info(const DbOptions& options) {
                                   {"stale", info.stale},
                                   {"foreign", info.foreign},
                                   {"tasks", tasks},
+                                  {"noisy", noisy},
                                   {"oldest", info.oldest},
                                   {"newest", info.newest}}));
   fmt::print("{}{}\n", megabytes(info.bytes),
@@ -72,6 +80,9 @@ Status info(const DbOptions& options) {
   if (!info.oldest.empty()) fmt::print("from {} to {} UTC\n", info.oldest, info.newest);
   for (const auto& [state, count] : tasks)
     fmt::print("{:<12} {:>8} {}\n", state, count, state == "workers" ? "present" : "tasks");
+  for (const FleetMachine& machine : machines)
+    fmt::print("{:<12} {:>8} samples{}\n", printable(machine.name), machine.samples,
+               machine.noise.empty() ? "" : ", which decide nothing: " + machine.noise);
   return {};
 }
 
@@ -115,8 +126,11 @@ Status prune(const DbOptions& options) {
   }
   std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   int64_t forgotten = TRY(prune_costs(*database, prune));
-  if (database->is_server())  // what was done may be to do again
-    TRY(TRY(TaskQueue::open(TRY(place_of(options))))->forget_ended());
+  if (database->is_server()) {  // what was done may be to do again
+    const std::unique_ptr<TaskQueue> queue = TRY(TaskQueue::open(TRY(place_of(options))));
+    TRY(queue->forget_ended());
+    if (prune.refused || prune.all) TRY(queue->forget_noisy());
+  }
   fmt::print("{} rows forgotten, {} left\n", forgotten, megabytes(TRY(database->used_bytes())));
   return {};
 }

@@ -27,8 +27,10 @@
 #include "base/printable.h"
 #include "base/scratch_folder.h"
 #include "base/stopwatch.h"
+#include "compiler/worker_command.h"
 #include "cost/cost_keys.h"
 #include "cost/database.h"
+#include "cost/postgres_tables.h"
 #include "fleet.h"
 #include "measure/worker_loop.h"
 #include "options.h"
@@ -50,10 +52,7 @@ struct Attempt {
   std::string why;
 };
 
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
-}
+std::string host_name() { return machine_name().substr(0, machine_name().find(' ')); }
 
 // Held by this process and by those that it starts: one task is measured on a machine at a time.
 Status lock_machine() {
@@ -67,7 +66,7 @@ Status lock_machine() {
 FleetWorker this_worker() {
   const CostKeys keys(available_cores(), CacheState::kWarm);
   return {fmt::format("{} {} of {}", host_name(), ::getpid(), std::time(nullptr)),
-          sha256_hex(keys.program_context()).substr(0, 16), keys.processor()};
+          sha256_hex(keys.program_context()).substr(0, 16), keys.processor(), machine_name()};
 }
 
 // Calls again while the server is away, unless this process is to end.
@@ -209,17 +208,36 @@ Status work_on(TaskQueue& queue, const FleetWorker& worker, const FleetTask& tas
   return {};
 }
 
-Status work(const WorkerOptions& options) {
-  const std::unique_ptr<TaskQueue> queue = TRY(open_queue(options.database));
-  TRY(lock_machine());
-  const FleetWorker worker = this_worker();
-  InterruptScope interrupts;
+// Whether this machine measures as others of its kind do, and as it did a moment ago.
+Status calibrate_machine(TaskQueue& queue, const FleetWorker& worker) {
+  CostOptions costs;
+  costs.worker_command = TRY(worker_command({}));
+  costs.effort = Effort::kFast;
+  costs.cache = CacheState::kWarm;
+  const std::vector<CalibrationFigure> figures = TRY(calibrate(costs));
+  if (interrupted()) return {};
+  if (figures.empty()) log::warn("nothing was found to calibrate this machine with");
+  const std::string noise = TRY(persistently([&] { return queue.judge(worker, figures); }));
+  if (noise.empty()) return {};
+  return error(ErrorCode::kUnavailable,
+               "{} is noisy: {}; what it measures decides nothing until `collage db prune refused`",
+               worker.machine, noise);
+}
+
+Status take_tasks(TaskQueue& queue, const FleetWorker& worker, const WorkerOptions& options) {
+  constexpr double kBetweenCalibrations = 600;  // seconds
+  TRY(calibrate_machine(queue, worker));
+  Stopwatch since_calibration;
   for (Stopwatch idle; !interrupted();) {
-    const Result<std::optional<FleetTask>> task = persistently([&] { return queue->take(worker); });
+    if (since_calibration.seconds() > kBetweenCalibrations) {
+      TRY(calibrate_machine(queue, worker));
+      since_calibration.restart();
+    }
+    const Result<std::optional<FleetTask>> task = persistently([&] { return queue.take(worker); });
     if (!task && interrupted()) break;
     TRY(task.status());
     if (*task) {
-      TRY(work_on(*queue, worker, **task, options));
+      TRY(work_on(queue, worker, **task, options));
       idle.restart();
     } else if (idle.seconds() >= options.idle_seconds) {
       break;
@@ -227,8 +245,18 @@ Status work(const WorkerOptions& options) {
       ::sleep(1);
     }
   }
-  (void)queue->leave(worker);
   return {};
+}
+
+Status work(const WorkerOptions& options) {
+  const std::unique_ptr<TaskQueue> queue = TRY(open_queue(options.database));
+  TRY(lock_machine());
+  const FleetWorker worker = this_worker();
+  InterruptScope interrupts;
+  Status status = take_tasks(*queue, worker, options);
+  if (interrupted()) status = {};
+  (void)queue->leave(worker);
+  return status;
 }
 
 }  // namespace
