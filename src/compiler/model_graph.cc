@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "ir/work.h"
 #include "passes/pass.h"
+#include "passes/rewrite_rules.h"
 
 namespace collage {
 
@@ -108,23 +109,14 @@ Result<Model> rewrite_matches(const Model& model, const std::string& pattern,
                               const ReplaceMatch& replace) {
   const DFPattern parsed = TRY(parse_pattern(pattern));
   return rewrite_functions(model, "rewrite_matches", [&](const Function& function) {
-    // Of original nodes, and of what replaces them, which has the uses of both.
-    std::unordered_map<const ExprNode*, size_t> uses;
-    std::vector<Expr> kept;  // what was replaced: its address stays its own
-    for (const Expr& user : post_order(function->body))
-      for (const Expr& input : expr_inputs(user)) ++uses[input.get()];
-    ++uses[function->body.get()];
-    const UseCount count = [&](const ExprNode* node) {
-      const auto found = uses.find(node);
-      return found == uses.end() ? 0 : found->second;  // a part of a replacement: nobody knows
-    };
+    Uses uses(function);
+    const UseCount count = [&](const ExprNode* node) { return uses.of(node); };
     Rewriter rewriter([&](const Expr& original, const Expr& rebuilt) -> Result<Expr> {
-      uses[rebuilt.get()] = uses.at(original.get());
-      kept.push_back(rebuilt);
+      uses.replace(original, rebuilt);
       const std::optional<Match> found = match(parsed, rebuilt, count);
-      Expr result = rebuilt;
-      if (found) result = TRY(replaced(rebuilt, replace({Expression(rebuilt), named(*found)})));
-      if (result != rebuilt) uses[result.get()] += uses.at(original.get());
+      if (!found) return rebuilt;
+      const Expr result = TRY(replaced(rebuilt, replace({Expression(rebuilt), named(*found)})));
+      uses.replace(rebuilt, result);
       return result;
     });
     return rewriter.rewrite(function);

@@ -1,6 +1,7 @@
 // nn.attention(q [..,Tq,D], k [..,Tk,D], v [..,Tk,Dv][, mask]) = softmax(scale·q·kᵀ + mask)·v. The
-// mask broadcasts to [..,Tq,Tk]. With `causal` query i sees keys 0 to i. One [Tq,Tk] matrix of
-// scores at a time, in double throughout.
+// mask broadcasts to [..,Tq,Tk]. With `causal` query i sees keys 0 to i. With `zero_nan` weights
+// that are NaN count as 0; a kernel may leave that out, as it may spread NaN
+// (docs/special-values.md). One [Tq,Tk] matrix of scores at a time, in double throughout.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -63,7 +64,7 @@ Status run_attention(std::span<const Tensor> inputs, const Attrs& attrs,
   const int64_t dv = v.shape()[rank - 1];
   const int64_t heads = extent_product(q.shape(), 0, static_cast<int64_t>(rank) - 2);
   const double scale = attrs.real("scale");
-  const bool causal = attrs.flag("causal");
+  const bool causal = attrs.flag("causal"), zero_nan = attrs.flag("zero_nan");
   Shape lead(q.shape().begin(), q.shape().end() - 2), full = lead;
   full.insert(full.end(), {tq, tk});
   Ints mask_strides;
@@ -89,6 +90,8 @@ Status run_attention(std::span<const Tensor> inputs, const Attrs& attrs,
             row[j] += static_cast<double>(mask[j * mask_strides[rank - 1]]);
         }
         softmax_row(row, tk, causal ? std::min(tk, i + 1) : tk);
+        if (zero_nan)
+          for (int64_t j = 0; j < tk; ++j) row[j] = std::isnan(row[j]) ? 0.0 : row[j];
       }
       blocked_product({1, tq, dv, tk}, strided_panel(s, at(0), tk, 1),
                       strided_panel(v.data<T>(), at(head * tk * dv), dv, 1),
@@ -105,7 +108,7 @@ void register_attention_ops() {
   op.name = "nn.attention";
   op.min_args = 3;
   op.max_args = 4;
-  op.attrs = {{"scale", 1.0, true}, {"causal", false}};
+  op.attrs = {{"scale", 1.0, true}, {"causal", false}, {"zero_nan", false}};
   op.kind = FusionKind::kAnchor;
   op.infer_type = infer_attention;
   op.reference = with_halves(run_attention);

@@ -101,6 +101,17 @@ bool leads_to_product(Expr expr) {
 Result<Expr> keys_of(Expr operand, bool transposed, double& scale) {
   while (Expr inner = without_factor(operand, scale)) operand = inner;
   if (transposed) return operand;
+  if (const CallNode* reshape = as_op(operand, "reshape")) {
+    // Of what stands in front of tokens and sizes alone, as exports of PyTorch write it.
+    const Shape &from = reshape->args[0]->tensor_type().shape, &to = operand->tensor_type().shape;
+    if (from.size() < 2 || to.size() < 2 || !std::equal(to.end() - 2, to.end(), from.end() - 2))
+      return Expr();
+    const Expr keys = TRY(keys_of(reshape->args[0], false, scale));
+    if (keys == nullptr) return Expr();
+    Shape shape = to;
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    return make_call("reshape", {keys}, {{"newshape", Ints(shape)}}, reshape->origin());
+  }
   const CallNode* transpose = as_op(operand, "transpose");
   if (transpose == nullptr) return Expr();
   const auto* given = std::get_if<Ints>(transpose->attrs.find("axes"));
@@ -167,12 +178,53 @@ bool is_causal(const Expr& mask, int64_t queries, int64_t keys) {
   return true;
 }
 
+// The where(isnan(weights), 0, weights) that an expression is, or null.
+const CallNode* guard_of_nan(const Expr& expr, const Uses& uses) {
+  const CallNode* where = as_op(expr, "where");
+  if (where == nullptr || !uses.once(expr)) return nullptr;
+  const CallNode* test = as_op(where->args[0], "isnan");
+  const bool guards = test != nullptr && test->args[0] == where->args[2] &&
+                      scalar_value(where->args[1]) == 0.0 && uses.once(where->args[0]) &&
+                      where->args[2]->type() == expr->type();
+  return guards ? where : nullptr;
+}
+
+bool is_finite(const Expr& mask) {
+  if (const auto* constant = as<ConstantNode>(mask)) {
+    for (int64_t i = 0; i < constant->value.size(); ++i)
+      if (!std::isfinite(constant->value.element_as_double(i))) return false;
+    return true;
+  }
+  if (const CallNode* where = as_op(mask, "where"))
+    return is_finite(where->args[1]) && is_finite(where->args[2]);
+  for (std::string_view moved : {"reshape", "broadcast_to", "expand_dims"})
+    if (const CallNode* call = as_op(mask, moved)) return is_finite(call->args[0]);
+  return false;
+}
+
+// Whether a mask leaves every row a key, whatever the inputs are: else all weights of it are NaN.
+bool leaves_keys(const Expr& mask) {
+  const auto* constant = as<ConstantNode>(mask);
+  if (constant == nullptr || constant->value.shape().empty()) return is_finite(mask);
+  const int64_t row = constant->value.shape().back();
+  for (int64_t i = 0, seen = 0; i < constant->value.size(); ++i) {
+    const double value = constant->value.element_as_double(i);
+    if (!(value < std::numeric_limits<double>::infinity())) return false;
+    if (i % row == 0) seen = 0;
+    seen += std::isfinite(value);
+    if (i % row == row - 1 && seen == 0) return false;
+  }
+  return true;
+}
+
 Result<Expr> recognise(const Expr& expr, const Uses& uses) {
   const auto& call = *as<CallNode>(expr);
-  const Expr& weights = call.args[0];
+  const CallNode* guard = guard_of_nan(call.args[0], uses);
+  const Expr& weights = guard != nullptr ? guard->args[2] : call.args[0];
   const CallNode* softmax = as_op(weights, "nn.softmax");
-  if (softmax == nullptr || !uses.once(weights) || call.attrs.flag("transpose_a") ||
-      call.attrs.flag("transpose_b") || !is_float(expr->tensor_type().dtype) ||
+  if (softmax == nullptr || uses.of(weights) > (guard != nullptr ? 2 : 1) ||
+      call.attrs.flag("transpose_a") || call.attrs.flag("transpose_b") ||
+      !is_float(expr->tensor_type().dtype) ||
       from_start(softmax->attrs.integer("axis"), rank_of(weights)) != rank_of(weights) - 1)
     return Expr();
   Parts parts;
@@ -186,6 +238,7 @@ Result<Expr> recognise(const Expr& expr, const Uses& uses) {
     const Shape& shape = operand->tensor_type().shape;
     if (!std::equal(scores.begin(), scores.end() - 2, shape.begin())) return Expr();
   }
+  if (guard != nullptr && parts.mask != nullptr && !leaves_keys(parts.mask)) return Expr();
   std::vector<Expr> args = {parts.query, parts.key, value};
   bool causal = false;
   if (parts.mask != nullptr) {
@@ -193,8 +246,9 @@ Result<Expr> recognise(const Expr& expr, const Uses& uses) {
     std::optional<double> uniform = uniform_value(parts.mask);
     if (!causal && !(uniform && *uniform == 0)) args.push_back(parts.mask);
   }
-  Result<Expr> attention = make_call("nn.attention", std::move(args),
-                                     {{"scale", parts.scale}, {"causal", causal}}, expr->origin());
+  Result<Expr> attention = make_call(
+      "nn.attention", std::move(args),
+      {{"scale", parts.scale}, {"causal", causal}, {"zero_nan", guard != nullptr}}, expr->origin());
   if (!attention || !((*attention)->type() == expr->type())) return Expr();
   return attention;
 }
@@ -222,6 +276,11 @@ Result<Expr> expand(const CallNode& call) {
         {scores, causal_mask(scores->tensor_type().dtype, shape[shape.size() - 2], shape.back())},
         {}, call.origin()));
   Expr weights = TRY(make_call("nn.softmax", {scores}, {{"axis", int64_t{-1}}}, call.origin()));
+  if (call.attrs.flag("zero_nan")) {
+    const Expr none = make_constant(Tensor::zeros(scores->tensor_type().dtype, {}));
+    const Expr nan = TRY(make_call("isnan", {weights}, {}, call.origin()));
+    weights = TRY(make_call("where", {nan, none, weights}, {}, call.origin()));
+  }
   return make_call("nn.matmul", {weights, call.args[2]}, {}, call.origin());
 }
 

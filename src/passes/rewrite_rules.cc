@@ -19,8 +19,8 @@ Uses::Uses(const Function& function) {
   ++counts_[function->body.get()];
 }
 
-size_t Uses::of(const Expr& expr) const {
-  auto it = counts_.find(expr.get());
+size_t Uses::of(const ExprNode* expr) const {
+  auto it = counts_.find(expr);
   return it == counts_.end() ? 1 : it->second;
 }
 

@@ -19,7 +19,8 @@ namespace collage {
 class Uses {
  public:
   explicit Uses(const Function& function);
-  size_t of(const Expr& expr) const;
+  size_t of(const ExprNode* expr) const;
+  size_t of(const Expr& expr) const { return of(expr.get()); }
   bool once(const Expr& expr) const { return of(expr) <= 1; }
   void replace(const Expr& original, const Expr& replacement);
 

@@ -105,5 +105,16 @@ TEST(ProductTest, AttentionIsSoftmaxBetweenProducts) {
   }
 }
 
+TEST(ProductTest, AttentionOfAHiddenRowIsNaNOrZero) {
+  const Tensor ones = floats({2, 1}, {1, 1});
+  const Tensor mask = floats({2, 2}, {0, 0, -INFINITY, -INFINITY});
+  const std::vector<Tensor> in = {ones, ones, floats({2, 1}, {3, 5}), mask};
+  const std::vector<float> plain = floats_of(run("nn.attention", in, {{"scale", 1.0}}));
+  EXPECT_EQ(plain[0], 4);
+  EXPECT_TRUE(std::isnan(plain[1]));
+  EXPECT_EQ(floats_of(run("nn.attention", in, {{"scale", 1.0}, {"zero_nan", true}})),
+            (std::vector<float>{4, 0}));
+}
+
 }  // namespace
 }  // namespace collage
