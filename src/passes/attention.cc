@@ -46,7 +46,26 @@ Result<Expr> times(const Expr& expr, double factor) {
 struct Parts {
   Expr query, key, mask;
   double scale = 1;
+  int64_t rank = 0;  // of the weights
 };
+
+// Returns the shape without dimensions of one in front, as far as it has more than `rank`.
+Shape without_ones(Shape shape, size_t rank) {
+  const auto excess = static_cast<std::ptrdiff_t>(shape.size() - std::min(shape.size(), rank));
+  const auto end = shape.begin() + excess;
+  shape.erase(shape.begin(), std::find_if(shape.begin(), end, [](int64_t d) { return d != 1; }));
+  return shape;
+}
+
+// What a reshape that adds or drops dimensions of one in front is of, else null.
+Expr without_reshape(const Expr& expr) {
+  const CallNode* reshape = as_op(expr, "reshape");
+  if (reshape == nullptr) return nullptr;
+  const Expr& data = reshape->args[0];
+  const bool same =
+      without_ones(data->tensor_type().shape, 0) == without_ones(expr->tensor_type().shape, 0);
+  return same ? data : nullptr;
+}
 
 // The scores' mask from where(condition, scores, hidden) as something to add; null when the
 // condition is not known or a row is hidden whole (then the two differ).
@@ -75,6 +94,10 @@ Expr mask_of_where(const CallNode& where, size_t scores_index) {
 Result<bool> add_mask(Parts& parts, const Expr& mask) {
   // Met inside a factor that was passed already: the factor holds for the mask too.
   Expr scaled = TRY(times(mask, parts.scale));
+  if (rank_of(mask) > parts.rank)
+    scaled = TRY(make_call(
+        "reshape", {scaled},
+        {{"newshape", without_ones(mask->tensor_type().shape, static_cast<size_t>(parts.rank))}}));
   parts.mask = parts.mask == nullptr ? scaled : TRY(make_call("add", {parts.mask, scaled}));
   return true;
 }
@@ -86,6 +109,8 @@ bool leads_to_product(Expr expr) {
     if (as_op(expr, "nn.matmul") != nullptr) return true;
     if (Expr inner = without_factor(expr, ignored)) {
       expr = inner;
+    } else if (Expr data = without_reshape(expr)) {
+      expr = data;
     } else if (const CallNode* add = as_op(expr, "add")) {
       expr = add->args[leads_to_product(add->args[0]) ? 0 : 1];
     } else if (const CallNode* where = as_op(expr, "where")) {
@@ -139,7 +164,9 @@ Result<bool> take_apart(Expr scores, const Uses& uses, Parts& parts) {
       parts.scale = scale;
       return parts.key != nullptr;
     }
-    if (Expr inner = without_factor(scores, parts.scale)) {
+    Expr inner = without_factor(scores, parts.scale);
+    if (inner == nullptr) inner = without_reshape(scores);
+    if (inner != nullptr) {
       scores = inner;
       continue;
     }
@@ -228,6 +255,7 @@ Result<Expr> recognise(const Expr& expr, const Uses& uses) {
       from_start(softmax->attrs.integer("axis"), rank_of(weights)) != rank_of(weights) - 1)
     return Expr();
   Parts parts;
+  parts.rank = rank_of(weights);
   if (!TRY(take_apart(softmax->args[0], uses, parts))) return Expr();
   const Shape& scores = weights->tensor_type().shape;
   const Expr& value = call.args[1];
