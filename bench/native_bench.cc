@@ -2,7 +2,8 @@
 // weights in the cache ("warm") and, as in a whole model, behind other weights ("cold": copies of
 // the kernel take turns). NATIVE_BENCH_SHAPES=64x64x56,... chooses others: channels, outputs,
 // extent[, depth]; p256x1024x14 is a 1x1 convolution with a residual, u128x64x64 a 3x3 one of an
-// image of 64x64 pixels that is enlarged twice by repeating them, t128x64x64 a transposed 4x4 one
+// image of 64x64 pixels that is enlarged twice by repeating them, d144x56x3x1 a depthwise one
+// (channels, extent, kernel, stride), t128x64x64 a transposed 4x4 one
 // of stride 2, j64x64x256x56x1 the sum of two 1x1 ones (channels of both, outputs, extent, the
 // second's stride), m64x1024x4096 a product of 64 rows with 1024 x 4096 weights, a12x128x64
 // attention (heads, tokens, width), c12x1024x64 the same under a causal mask and s12x1024x64 that
@@ -43,6 +44,16 @@ Function conv(int64_t channels, int64_t outputs, int64_t extent, int64_t depth, 
   if (kernel > 1) return make_function({x}, call("nn.relu", {y}));
   const Expr residual = make_var("residual", y->tensor_type());
   return make_function({x, residual}, call("nn.relu", {call("add", {y, residual})}));
+}
+
+/// One filter for each channel.
+Function depthwise_conv(int64_t channels, int64_t extent, int64_t kernel, int64_t stride) {
+  const Expr x = make_var("x", TensorType{{1, channels, extent, extent}, DType::kFloat32});
+  Expr y = call(
+      "nn.conv2d", {x, filled_constant({channels, 1, kernel, kernel})},
+      {{"padding", Ints(4, kernel / 2)}, {"strides", Ints{stride, stride}}, {"groups", channels}});
+  y = call("nn.bias_add", {y, filled_constant({channels})});
+  return make_function({x}, call("nn.relu", {y}));
 }
 
 /// The sum of two 1x1 convolutions, the second of an image twice as wide and high, or of as large a
@@ -222,6 +233,14 @@ const bool kRegistered = [] {
       std::sscanf(shape.c_str() + 1, "%ldx%ldx%ld", &channels, &outputs, &extent);
       add(shape, (transposed ? transposed_conv : enlarged_conv)(channels, outputs, extent),
           2.0 * (transposed ? 16 : 36) * static_cast<double>(channels * outputs * extent * extent));
+      continue;
+    }
+    if (shape[0] == 'd') {
+      int64_t channels = 0, extent = 0, kernel = 3, stride = 1;
+      std::sscanf(shape.c_str(), "d%ldx%ldx%ldx%ld", &channels, &extent, &kernel, &stride);
+      const int64_t out = (extent - 1) / stride + 1;
+      add(shape, depthwise_conv(channels, extent, kernel, stride),
+          2.0 * static_cast<double>(kernel * kernel * channels * out * out));
       continue;
     }
     if (shape[0] == 'j') {

@@ -15,6 +15,12 @@ bool is_plain(const ConvProblem& p) { return p.in_layout == ChannelLayout::kPlai
 bool is_blocked(const ConvProblem& p) { return p.in_layout == ChannelLayout::kBlocked; }
 bool has_channels_last(const ConvProblem& p) { return p.in_layout == ChannelLayout::kLast; }
 
+/// Whether a task copies its input with what pads it, as it does what is computed; else taps
+/// outside the map are left out.
+bool copies_input(const ConvProblem& p) {
+  return !p.input_is_buffer || (is_plain(p) && needs_padding(p.shape));
+}
+
 /// Channels side by side; 0 where they do not divide into vectors.
 int64_t channel_lanes(const ConvProblem& p) {
   if (is_plain(p)) return 1;
@@ -66,11 +72,12 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   const int64_t height = s.out[1], width = s.out[2], lanes = channel_lanes(p);
   if (lanes == 0) return {};
   const int64_t apart = has_channels_last(p) ? channels_apart(p) : lanes;
-  const int64_t tasks = int64_t{4} * threads;  // at least, if possible
+  // At least so many, if possible: a strip that is not copied costs nothing.
+  const int64_t tasks = int64_t{copies_input(p) ? 4 : 8} * threads;
   const int64_t units = s.batch * s.out[0] * ceil_div(s.in_channels, apart);
   const int64_t row_bytes = 4 * lanes * s.in[2] * s.stride[1] * s.kernel[0];
-  const int64_t strip =
-      strip_rows(height, 65536 / std::max<int64_t>(1, row_bytes), ceil_div(tasks, units));
+  const int64_t most = copies_input(p) ? 65536 / std::max<int64_t>(1, row_bytes) : height;
+  const int64_t strip = strip_rows(height, most, ceil_div(tasks, units));
   const int budget = avx512 ? 14 : 6;
   std::vector<DepthwiseSchedule> found;
   const int64_t across = is_plain(p) ? ceil_div(width, kPlainLanes) : width;
@@ -114,7 +121,7 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
                              const Access& input, Halide::ImageParam weights,
                              const Epilogue& epilogue) {
   const ConvShape& s = p.shape;
-  const bool copied = needs_padding(s) || !p.input_is_buffer;
+  const bool copied = copies_input(p);
   Func padded = padded_input(s, input, p.in_layout);
   Func acc("acc"), out("output");
   Var l("l"), x("x"), y("y"), z("z"), c("c"), n("n");
@@ -123,10 +130,11 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
   HExpr iy = y * to_int(s.stride[1]) + r[1] * to_int(s.dilation[1]);
   HExpr iz = z * to_int(s.stride[0]) + r[2] * to_int(s.dilation[0]);
   if (pads_dim(s, 0)) r.where(tap_inside(s, 0, z, r[2]));
+  if (pads_dim(s, 1) && !copied) r.where(tap_inside(s, 1, y, r[1]));
   if (is_blocked(p)) {
     HExpr channel = HExpr(c) * kChannelBlock + l;
-    HExpr value =
-        copied ? padded(l, ix, iy, iz, c, n) : input(Coords{{n, channel, iz, iy, ix}, c, l});
+    HExpr value = copied ? padded(l, ix, iy, iz, c, n)
+                         : value_in_rows(s, input, {{n, channel, iz, iy, ix}, c, l});
     acc(l, x, y, z, c, n) = 0.0f;
     acc(l, x, y, z, c, n) += weights(l, r[0], r[1], r[2], c) * value;
     const bool ragged = s.out_channels % kChannelBlock != 0;
@@ -139,7 +147,8 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
     out(l, x, y, z, c, n) = result;
     out.bound(l, 0, kChannelBlock);
   } else if (has_channels_last(p)) {
-    HExpr value = copied ? padded(c, ix, iy, iz, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
+    HExpr value =
+        copied ? padded(c, ix, iy, iz, n) : value_in_rows(s, input, {{n, c, iz, iy, ix}, {}, {}});
     acc(c, x, y, z, n) = 0.0f;
     acc(c, x, y, z, n) += weights(c, r[0], r[1], r[2]) * value;
     out(c, x, y, z, n) = epilogue(acc(c, x, y, z, n), Coords{{n, c, z, y, x}, {}, {}});
@@ -181,7 +190,7 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
   if (is_plain(p)) {
     acc.update().reorder(x, y, r[0], r[1], r[2]);
   } else {
-    acc.update().reorder(lane, x, y, r[0], r[1], r[2]);
+    acc.update().reorder(lane, x, r[0], y, r[1], r[2]);
   }
   acc.update().vectorize(lane, lanes).unroll(x).unroll(y).unroll(r[0]);
   const bool few_taps = s.kernel[0] * s.kernel[1] * s.kernel[2] <= 27 && !pads_dim(s, 0);

@@ -2,9 +2,10 @@
 // the same layout.
 //
 // Blocked, or channels last: vectors over up to 16 channels. Plain: vectors over 16 pixels of a
-// row. A task is a strip of rows of one channel (block), of several where channels are last: it
-// copies its padded input, small enough for L1 or L2, then slides a register tile over it with
-// every tap unrolled.
+// row. A task is a strip of rows of one channel (block), of several where channels are last, over
+// which a register tile slides with every tap unrolled. An input in memory is read where it lies:
+// rows outside the map are left out, and tiles at the ends of rows have code of their own. What is
+// computed in front, and padded rows of plain pixels, are copied first, small enough for L1 or L2.
 #pragma once
 
 #include <string>

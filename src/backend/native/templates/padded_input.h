@@ -1,4 +1,5 @@
-// The padded copy of a convolution's input, and which taps of the kernel see the map at all.
+// A convolution's input with what pads it: as a copy, or read where it lies; and which taps of the
+// kernel see the map at all.
 #pragma once
 
 #include "backend/native/templates/conv_problem.h"
@@ -17,5 +18,9 @@ Halide::Expr tap_inside(const ConvShape& shape, int d, const Halide::Expr& out,
 /// innermost first: (lane, x, y, z, block, n) blocked, (c, x, y, z, n) with channels last, (x, y,
 /// z, c, n) plain.
 Halide::Func padded_input(const ConvShape& shape, const Access& input, ChannelLayout layout);
+
+/// The input where it lies, at padded coordinates: zero on the left and right of the map. Above and
+/// below, in front and behind the nearest row: such taps are to be left out.
+Halide::Expr value_in_rows(const ConvShape& shape, const Access& input, Coords at);
 
 }  // namespace collage::native
