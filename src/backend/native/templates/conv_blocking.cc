@@ -1,6 +1,7 @@
 #include "backend/native/templates/conv_blocking.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/integers.h"
 
@@ -29,8 +30,10 @@ ConvBlocking conv_blocking(const ConvProblem& p) {
     if (b.group_in % kChannelBlock != 0 || b.group_out % kChannelBlock != 0) return b;
   }
   if (p.in_layout == ChannelLayout::kBlocked) {
-    b.ci = kChannelBlock;
-    b.cb = ceil_div(b.group_in, kChannelBlock);
+    // A part of a block where a whole one would multiply lanes that hold no channel.
+    const int64_t part = std::gcd(b.group_in, kChannelBlock);
+    b.ci = part >= 4 ? part : kChannelBlock;
+    b.cb = ceil_div(b.group_in, b.ci);
   } else {
     b.ci = b.group_in <= kChannelBlock ? b.group_in : largest_divisor(b.group_in, kChannelBlock);
     b.cb = b.group_in / b.ci;

@@ -15,7 +15,7 @@ struct ConvBlocking {
   bool ok = false;  ///< else the groups do not divide into blocks
   bool diagonal = false;
   int64_t groups = 1, group_in = 1, group_out = 1;  ///< channels per (joined) group
-  int64_t ci = 1, cb = 1;  ///< reduction: cb blocks of ci input channels per group
+  int64_t ci = 1, cb = 1;  ///< reduction: cb blocks, or equal parts of them, of ci input channels
   int64_t kb = 1;          ///< blocks of output channels, all groups
 };
 

@@ -34,10 +34,10 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
     }
     HExpr value;
     if (in_blocked) {
-      value =
-          copied
-              ? padded(ci, ix, iy, iz, first + cb, n)
-              : input(Coords{{n, (first + cb) * kChannelBlock + ci, iz, iy, ix}, first + cb, ci});
+      const int parts = to_int(kChannelBlock / b.ci);
+      HExpr block = first + cb / parts, lane = cb % parts * to_int(b.ci) + ci;
+      value = copied ? padded(lane, ix, iy, iz, block, n)
+                     : input(Coords{{n, block * kChannelBlock + lane, iz, iy, ix}, block, lane});
     } else {
       HExpr c = first + cb * to_int(b.ci) + ci;
       value = copied ? padded(ix, iy, iz, c, n) : input(Coords{{n, c, iz, iy, ix}, {}, {}});
