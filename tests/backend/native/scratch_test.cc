@@ -1,7 +1,10 @@
-// Compiled code asks for scratch memory and uses what it gets without looking.
+// Compiled code asks for scratch memory and uses what it gets without looking, and has its loops
+// run in parallel.
 #include <gtest/gtest.h>
+#include <omp.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "backend/native/kernels/runtime_hooks.h"
@@ -53,6 +56,26 @@ TEST(Scratch, EndsACallWhereItCannotBeHad) {
   EXPECT_EQ(scratch_failures(), failures + 1);
   EXPECT_EQ(take_kernel_error(), "out of memory");
   EXPECT_EQ(call_compiled([](void**) { return use(kModest), 0; }, nullptr), 0) << "the next call";
+}
+
+std::array<std::atomic<int>, 67> times;
+
+int counted(void*, int i, uint8_t*) {
+  ++times[static_cast<size_t>(i)];
+  return 0;
+}
+
+// Also within a region of the application's, where the loop has fewer threads than there are.
+TEST(Loop, EachTaskRunsOnceWhateverThreadsThereAre) {
+  const auto all = [](void**) {
+    const auto spread =
+        hook<int(void*, int (*)(void*, int, uint8_t*), int, int, uint8_t*)>("halide_do_par_for");
+    return spread(nullptr, counted, 1, static_cast<int>(times.size()) - 1, nullptr);
+  };
+  EXPECT_EQ(call_compiled(all, nullptr), 0);
+#pragma omp parallel num_threads(2)
+  if (omp_get_thread_num() == 0) EXPECT_EQ(call_compiled(all, nullptr), 0);
+  for (size_t i = 0; i < times.size(); ++i) EXPECT_EQ(times[i], i == 0 ? 0 : 2) << i;
 }
 
 TEST(Scratch, OfOneTaskOfALoopLeavesTheOthers) {

@@ -129,16 +129,35 @@ int call_external(const char* text, std::initializer_list<halide_buffer_t*> buff
   return halide_error_code_generic_error;
 }
 
+/// Tasks of a loop that one thread begins with.
+struct alignas(64) Share {
+  std::atomic<int> next;
+  int end;
+};
+constexpr int kMostShares = 32;
+
+/// Each thread takes consecutive tasks, which mostly read what it wrote in the kernel before: from
+/// a core with another cache that takes several times as long. Then it helps the others with
+/// theirs.
 int run_parallel(void* context, halide_task_t task, int min, int size, uint8_t* closure) {
   if (size <= 0) return 0;
   if (size == 1) return task(context, min, closure);
-  int result = 0;
-#pragma omp parallel for schedule(dynamic, 1) shared(result)
-  for (int i = min; i < min + size; ++i) {
-    const int code = with_landing([&] { return task(context, i, closure); });
-    if (code != 0) {
-#pragma omp atomic write
-      result = code;
+  const int count = std::min({omp_get_max_threads(), size, kMostShares});
+  Share shares[kMostShares];
+  for (int i = 0, begin = min; i < count; ++i) {
+    const int end = begin + size / count + (i < size % count ? 1 : 0);
+    shares[i].next.store(begin, std::memory_order_relaxed);
+    shares[i].end = begin = end;
+  }
+  std::atomic<int> result{0};
+#pragma omp parallel shared(shares, result)
+  for (int turn = 0; turn < count; ++turn) {
+    Share& share = shares[(omp_get_thread_num() + turn) % count];
+    for (;;) {
+      const int i = share.next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= share.end) break;
+      const int code = with_landing([&] { return task(context, i, closure); });
+      if (code != 0) result = code;
     }
   }
   return result;

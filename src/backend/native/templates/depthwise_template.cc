@@ -173,18 +173,15 @@ Halide::Func build_depthwise(const ConvProblem& p, const DepthwiseSchedule& sche
   Var xo("xo"), xi("xi"), yo("yo"), yi("yi"), ys("ys"), task("task"), block("block"), span("span");
   out.split(x, xo, xi, xt).split(y, ys, y, strip).split(y, yo, yi, yt);
   if (is_blocked(p)) {
-    out.reorder(l, xi, yi, xo, yo, ys, z, c, n).vectorize(l).unroll(xi).unroll(yi);
+    out.reorder(l, xi, yi, xo, yo, c, ys, z, n).vectorize(l).unroll(xi).unroll(yi);
   } else if (has_channels_last(p)) {
     out.split(c, span, block, sched.span).split(block, block, l, lanes);
     out.reorder(l, xi, yi, xo, yo, block, span, ys, z, n).vectorize(l).unroll(xi).unroll(yi);
   } else {
-    out.reorder(xi, yi, xo, yo, ys, z, c, n).vectorize(xi, lanes).unroll(yi);
+    out.reorder(xi, yi, xo, yo, c, ys, z, n).vectorize(xi, lanes).unroll(yi);
   }
-  if (has_channels_last(p)) {
-    out.fuse(span, ys, task).fuse(task, z, task);
-  } else {
-    out.fuse(ys, z, task).fuse(task, c, task);
-  }
+  // Rows outermost, as pointwise convolutions before and after divide them.
+  out.fuse(has_channels_last(p) ? span : c, ys, task).fuse(task, z, task);
   out.fuse(task, n, task).parallel(task);
   acc.compute_at(out, xo).vectorize(lane, lanes).unroll(x).unroll(y);
   if (is_plain(p)) {
