@@ -2,6 +2,7 @@
 // tiles schedules have.
 #include "backend/native/templates/conv_schedules.h"
 #include "backend/native/templates/register_tile.h"
+#include "base/integers.h"
 #include "check.h"
 
 namespace collage::native {
@@ -61,6 +62,18 @@ TEST(RegisterTile, OfConvolutions) {
     for (const ConvSchedule& s : found)
       EXPECT_LE(registers_needed(s.k_tile, s.x_tile * s.y_tile, avx512), avx512 ? 32 : 16)
           << s.to_string();
+  }
+}
+
+TEST(ConvolutionTasks, OfAMapOfOneRowAreEquallyManyForEachThread) {
+  ConvProblem p;
+  p.shape.in_channels = 144;
+  p.shape.out_channels = 24;
+  for (const auto& [pixels, tasks] : {std::pair<int64_t, int64_t>{3136, 8}, {196, 14}}) {
+    p.shape.in = p.shape.out = {1, 1, pixels};
+    const ConvSchedule s = conv_schedules(p, 2, true).at(0);
+    EXPECT_EQ(s.split, ConvSchedule::Split::kRows);
+    EXPECT_EQ(ceil_div(pixels, int64_t{s.x_tile} * s.strip), tasks) << s.to_string();
   }
 }
 

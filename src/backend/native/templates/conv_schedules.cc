@@ -14,6 +14,8 @@ namespace {
 /// Weights of so many bytes come from memory: the first schedule stands a second time, reading them
 /// ahead, or where they serve one pass only, in several sequences side by side.
 constexpr double kHeavyWeights = 1 << 20;
+/// So many stay in a core's own cache beside a tile's input.
+constexpr double kCachedWeights = 1 << 18;
 
 /// Channels, columns and rows of a register tile whose vectors are channels.
 struct Tile {
@@ -58,25 +60,45 @@ int rows_of_task(const ConvShape& s, const Tile& t, int threads) {
   return to_int(strip);
 }
 
+/// Tiles of a task where the map is one row: several tasks a thread, equally much for each thread.
+int tiles_of_task(const ConvShape& s, const Tile& t, int threads) {
+  const int64_t rows = s.batch * s.out[0], tiles = ceil_div(s.out[2], t.x);
+  int64_t best = 1, least = INT64_MAX;
+  for (int64_t n = 1; n <= std::max<int64_t>(1, rows * tiles / (4 * threads)); ++n) {
+    const int64_t of_thread = ceil_div(rows * ceil_div(tiles, n), threads) * n;
+    if (of_thread > least) continue;
+    least = of_thread;
+    best = n;
+  }
+  return to_int(best);
+}
+
 /// Tasks of rows, of channels, or of both ways, those first that read less of what is larger.
-void add_channel_schedules(const ConvShape& s, const ConvBlocking& b, const Tile& t, bool is_best,
+/// Weights that fit a cache are no reason to divide channels: what a thread reads of the map, it
+/// has likely written.
+void add_channel_schedules(const ConvProblem& p, const ConvBlocking& b, const Tile& t, bool is_best,
                            int threads, std::vector<ConvSchedule>& found) {
+  const ConvShape& s = p.shape;
   const double weight_bytes =
       4.0 * s.out_channels * (s.in_channels / s.groups) * s.kernel[0] * s.kernel[1] * s.kernel[2];
   const double input_bytes = 4.0 * s.in_channels * s.in[0] * s.in[1] * s.in[2];
-  const int64_t row_tasks = s.batch * s.out[0] * ceil_div(s.out[1], t.y);
+  const bool one_row = s.out[1] == 1 && p.out_layout == ChannelLayout::kBlocked;
+  const int64_t row_tasks =
+      s.batch * s.out[0] * (one_row ? ceil_div(s.out[2], t.x) : ceil_div(s.out[1], t.y));
   ConvSchedule by_rows;
   by_rows.k_tile = t.k;
   by_rows.x_tile = t.x;
   by_rows.y_tile = t.y;
-  by_rows.strip = rows_of_task(s, t, threads);
+  by_rows.strip = (one_row ? tiles_of_task : rows_of_task)(s, t, threads);
   by_rows.split = ConvSchedule::Split::kRows;
   ConvSchedule by_channels = by_rows;
   by_rows.k_inner = weight_bytes < 1.5e6;
   by_channels.split = ConvSchedule::Split::kChannels;
   by_channels.k_inner = false;
   const bool enough_groups = ceil_div(b.kb, t.k) * s.batch >= threads;
-  const bool prefer_channels = enough_groups && (row_tasks < threads || weight_bytes > input_bytes);
+  const bool prefer_channels =
+      enough_groups &&
+      (row_tasks < threads || weight_bytes > std::max(input_bytes, kCachedWeights));
   if (!prefer_channels) {
     found.push_back(by_rows);
     if (enough_groups && is_best) found.push_back(by_channels);
@@ -134,7 +156,7 @@ std::vector<ConvSchedule> conv_schedules(const ConvProblem& p, int threads, bool
   if (b.ok) {
     const std::vector<Tile> tiles = register_tiles(s, b, avx512);
     for (size_t i = 0; i < tiles.size() && i < 2; ++i)
-      add_channel_schedules(s, b, tiles[i], i == 0, threads, found);
+      add_channel_schedules(p, b, tiles[i], i == 0, threads, found);
   }
   const bool plain = p.out_layout == ChannelLayout::kPlain &&
                      (p.in_layout == ChannelLayout::kPlain || s.out_channels < 12);

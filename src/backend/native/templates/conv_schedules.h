@@ -20,7 +20,7 @@ struct ConvSchedule {
   int k_tile = 1;       ///< kChannels: blocks of 16 output channels; kPixels: output channels
   int x_tile = 14;      ///< kChannels: pixels; kPixels: vectors of 16
   int y_tile = 1;       ///< rows in the register tile
-  int strip = 1;        ///< rows of one task (kRows)
+  int strip = 1;        ///< rows of one task (kRows); tiles where the map is one row
   bool k_inner = true;  ///< output-channel loop inside the pixel loops
   int streams = 1;      ///< kChannels: parts of the input channels summed side by side
   int k_task = 1;       ///< kChannels: k tiles of one task (kChannels), one after the other

@@ -71,7 +71,8 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
   const bool rows = sched.split == ConvSchedule::Split::kRows;
 
   Func out = core;
-  Var k("k"), task("task"), ys("ys"), yo("yo"), xo("xo"), xi("xi"), yi("yi"), ko("ko"), ki("ki");
+  Var k("k"), task("task"), ys("ys"), yo("yo"), xs("xs"), xo("xo"), xi("xi"), yi("yi"), ko("ko"),
+      ki("ki");
   if (!out_blocked) {
     out = Func("output");
     out(x, y, z, k, n) = core(k % kChannelBlock, x, y, z, k / kChannelBlock, n);
@@ -96,6 +97,11 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
   if (rows && out_blocked) core.split(y, ys, y, strip);
   core.split(y, yo, yi, yt);
   const bool outer = out_blocked || !rows;  // the core has the parallel loop itself
+  const bool by_tiles = rows && outer && s.out[1] == 1;
+  if (by_tiles) {
+    const int tiles = to_int(ceil_div(s.out[2], xt));
+    core.split(xo, xs, xo, std::min(sched.strip, tiles), TailStrategy::GuardWithIf);
+  }
   if (rows) {
     std::vector<Halide::VarOrRVar> order{l, ki, xi, yi};
     if (sched.k_inner) {
@@ -103,9 +109,11 @@ Halide::Func build_channels(const ConvProblem& p, const ConvSchedule& sched, con
     } else {
       order.insert(order.end(), {xo, yo, ko});
     }
+    if (by_tiles) order.push_back(xs);
     if (outer) order.push_back(ys);
     order.insert(order.end(), {z, n});
     core.reorder(order);
+    if (by_tiles) core.fuse(xs, ys, ys);
     if (outer) core.fuse(ys, z, ys).fuse(ys, n, task).parallel(task);
   } else {
     Var kp("kp");
