@@ -74,7 +74,9 @@ TEST(Loop, EachTaskRunsOnceWhateverThreadsThereAre) {
   };
   EXPECT_EQ(call_compiled(all, nullptr), 0);
 #pragma omp parallel num_threads(2)
-  if (omp_get_thread_num() == 0) EXPECT_EQ(call_compiled(all, nullptr), 0);
+  if (omp_get_thread_num() == 0) {
+    EXPECT_EQ(call_compiled(all, nullptr), 0);
+  }
   for (size_t i = 0; i < times.size(); ++i) EXPECT_EQ(times[i], i == 0 ? 0 : 2) << i;
 }
 
