@@ -34,6 +34,8 @@ SHORT = {"COLLAGE_MEASURE_TIMEOUT": "8"}  # seconds: of leases too
 class Fleet:
     """A folder with models, a database, and the processes that are started."""
 
+    flags = FLAGS
+
     def __init__(self, folder, server):
         self.folder, self.server, self.processes = folder, server, []
         database = f"d{abs(hash(folder))}"
@@ -84,7 +86,7 @@ class Fleet:
 
     def plan(self, model, **more):
         """The kernels that any machine chooses by what the database knows."""
-        self.run("run", model, *FLAGS, "--frozen-costs", "--json", "report.json", **more)
+        self.run("run", model, *self.flags, "--frozen-costs", "--json", "report.json", **more)
         with open(os.path.join(self.folder, "report.json"), encoding="utf-8") as file:
             return [(kernel["name"], kernel["target"], kernel.get("variant")) for kernel in json.load(file)["kernels"]]
 
