@@ -266,7 +266,8 @@ Status PostgresStorage::write(const Batch& batch) {
   if (status.code() == ErrorCode::kUnavailable) status = spool(batch, status);
   TRY(std::move(status));
   for (const auto& [name, row] : batch) {
-    std::erase_if(listed_, [&](const auto& list) { return list.first.first == name.first; });
+    const std::string& kind = name.first;
+    std::erase_if(listed_, [&](const auto& list) { return list.first.first == kind; });
     if (fetched_.contains(name) || (row && contexts_.contains(row->context)))
       fetched_[name] = value_of(row);
   }
