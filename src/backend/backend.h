@@ -45,8 +45,8 @@ struct BackendTraits {
   // Version of the library behind it and of our own kernel sources; a part of every cost key:
   // changing it invalidates measurements.
   std::string version;
-  // Targets are in the order of their priorities, lower first, the host last. Beyond that it
-  // decides nothing but which of two covers of equal cost is found first.
+  // Targets are in the order of their priorities, lower first, the host last. Where costs cannot be
+  // told apart it decides which kernel, and which cover, is used (choose/ties.h, declared_order).
   int priority = 100;
   // True: in use if no targets are named; false: only if `--targets` names it.
   bool by_default = true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/hash.h"
@@ -80,6 +81,11 @@ Entries enter_covers(const std::vector<NamedCover>& covers, const ChooseContext&
     all.entries.push_back({all.entry_of.size() - 1, std::move(text), std::move(key),
                            row ? row->predicted : 0, std::move(check)});
   }
+  std::vector<size_t> order(all.entries.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto place = [&](size_t c) { return declared_order(covers[all.entries[c].cover]); };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
+  for (size_t rank = 0; rank < order.size(); ++rank) all.racers[order[rank]].rank = rank;
   return all;
 }
 
@@ -104,16 +110,8 @@ CoverPrediction predict_cover(const NamedCover& cover, const ChooseContext& cont
 
 size_t fastest_known(const std::vector<NamedCover>& covers, const ChooseContext& context) {
   const Entries all = enter_covers(covers, context);
-  size_t fastest = 0;
-  double least = std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < covers.size(); ++i) {
-    const Racer& racer = all.racers[all.entry_of[i]];
-    const std::optional<Measured>& known = racer.measured;
-    if (!known || known->median >= least || !racer.failure.empty()) continue;
-    fastest = i;
-    least = known->median;
-  }
-  return fastest;
+  const std::optional<size_t> fastest = winner_of(all.racers);
+  return fastest ? all.entries[*fastest].cover : 0;
 }
 
 namespace {
@@ -183,12 +181,7 @@ class Choice {
   // The fastest of those that were timed, checked with these constants.
   Result<std::optional<size_t>> fastest_right() {
     while (true) {
-      std::optional<size_t> fastest;
-      for (size_t c = 0; c < all_.racers.size(); ++c) {
-        const Racer& one = all_.racers[c];
-        if (!one.measured || !one.failure.empty()) continue;
-        if (!fastest || one.measured->median < all_.racers[*fastest].measured->median) fastest = c;
-      }
+      const std::optional<size_t> fastest = winner_of(all_.racers);
       if (!fastest) return fastest;
       if (all_.entries[*fastest].is_checked()) return most_accurate_where_excused(*fastest);
       alive_ = TRY(ready(*fastest));
@@ -311,6 +304,7 @@ class Choice {
       race.least_blocks = 1;
       race.seconds = 0.5;
       race.surely = 0.1;
+      race.meetings = 0;
     }
     race.alive = std::min(
         kMostAlive, 1 + static_cast<size_t>(kMemoryAlive * static_cast<double>(memory_left()) /

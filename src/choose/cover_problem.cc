@@ -50,6 +50,7 @@ CoverProblem::CoverProblem(const DataflowGraph& graph, std::vector<CostedCandida
     return graph_.stated_kernels().converted_to(type);
   };
   for (CostedCandidate& candidate : candidates_) number(candidate);
+  settle_ties();
 }
 
 void CoverProblem::number(CostedCandidate& candidate) {
@@ -63,12 +64,29 @@ size_t CoverProblem::add(CostedCandidate candidate) {
   number(candidates_.back());
   for (size_t c = 0; c < candidates_.size(); ++c)  // they may lie elsewhere now
     problem_.candidates[c].candidate = &candidates_[c].partition;
+  settle_ties();
   return candidates_.size() - 1;
 }
 
 void CoverProblem::answer(size_t candidate, std::shared_ptr<const TargetCosts> costs) {
   candidates_[candidate].costs = std::move(costs);
   fill(candidate);
+  settle_ties();
+}
+
+void CoverProblem::fill_all() {
+  for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
+  settle_ties();
+}
+
+void CoverProblem::settle_ties() {
+  for (const auto& [row, seconds] : understated_) fill(row.first);
+  understated_ = collage::settle_ties(candidates_, problem_);
+}
+
+double CoverProblem::understated(const Cover::Kernel& kernel) const {
+  const auto found = understated_.find({kernel.candidate, kernel.variant});
+  return found != understated_.end() ? found->second : 0;
 }
 
 std::set<size_t> CoverProblem::inside_others(const Target& target) const {
@@ -108,7 +126,7 @@ void CoverProblem::fill(size_t c) {
     // The host's, which may not have been asked yet, has one.
     if (!stated.empty() && !candidate.is_host() && stated != row.variant.to_string()) return false;
     if (!graph_.stated_places().hold(graph_, candidate.partition.sub_graph, row.variant.inputs,
-                      row.variant.outputs))
+                                     row.variant.outputs))
       return false;
     return !only_known_ || candidate.is_host() || !is_unmeasured(row) ||
            tensor_program::is_local(candidate.function);
@@ -148,7 +166,7 @@ TensorType CoverProblem::type_of(const TensorRef& tensor) const {
 Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
   if (!only_known_ && estimator_.only_knows()) {  // from now on
     only_known_ = true;
-    for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
+    fill_all();
     return true;
   }
   bool asked = false;
@@ -179,8 +197,7 @@ Result<bool> CoverProblem::ask_for(const std::vector<Cover>& covers) {
   for (CostedCandidate& candidate : candidates_)
     if (const auto it = question_of.find(candidate.costs.get()); it != question_of.end())
       candidate.costs = answers.at(it->second);
-  // Answers change what is estimated of others.
-  for (size_t c = 0; c < candidates_.size(); ++c) fill(c);
+  fill_all();  // answers change what is estimated of others
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "choose/costing.h"
+#include "choose/ties.h"
 #include "cost/estimator.h"
 #include "partition/stated_places.h"
 #include "search/cover.h"
@@ -64,6 +65,8 @@ class CoverProblem {
     }
   }
   bool own_pool(const Cover::Kernel& kernel) const;
+  // The seconds by which the problem has the kernel at less than its figure (ties.h).
+  double understated(const Cover::Kernel& kernel) const;
   double search_seconds() const { return search_seconds_; }
   const SearchCounts& counts() const { return counts_; }
 
@@ -72,6 +75,8 @@ class CoverProblem {
 
   void number(CostedCandidate& candidate);
   void fill(size_t c);
+  void fill_all();
+  void settle_ties();
   double conversion_seconds(const TensorType& type, const Encoding& from, const Encoding& to);
   TensorType type_of(const TensorRef& tensor) const;
   // What the covers use and nobody was asked for yet; whether there was any of it.
@@ -83,6 +88,7 @@ class CoverProblem {
   CostEstimator& estimator_;
   const CoverCharges charges_;
   SearchProblem problem_;
+  Understated understated_;
   std::map<ConversionKey, std::optional<ConversionRow>> conversions_;  // none: at its estimate
   std::set<std::pair<size_t, size_t>> asked_;  // candidates and which of their costs
   // Nobody can be asked, as after an interrupt: covers do without what is not known, but on the

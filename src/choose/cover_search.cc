@@ -1,9 +1,11 @@
 #include "choose/cover_search.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/log.h"
 #include "choose/cover_variations.h"
+#include "choose/light_cover.h"
 #include "search/side_by_side.h"
 
 namespace collage {
@@ -208,6 +210,9 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, const Cove
   std::vector<bool> own_pool;  // of what runs, in order; conversions run on the team
   size_t conversion = 0;
   for (size_t k = 0; k < cover.kernels.size(); ++k) {
+    const double understated = problem.understated(cover.kernels[k]);
+    result.plain_seconds += understated;
+    result.kernels[k].seconds += understated;
     for (; conversion < cover.conversions.size() && cover.conversions[conversion].before <= k;
          ++conversion)
       own_pool.push_back(false);
@@ -223,6 +228,15 @@ NamedCover named_cover(const CoverProblem& problem, std::string name, const Cove
   if (!std::all_of(steps.begin(), steps.end(), [](const auto& step) { return step.is_on_host(); }))
     result.overlap_seconds = std::max(0.0, cover.seconds - overlapped_seconds(steps));
   result.text = text_of(result, problem.candidates());
+  std::set<Target> toolchains;
+  for (const Cover::Kernel& kernel : cover.kernels) {
+    const PartitionSpec& spec = *problem.candidates()[kernel.candidate].partition.spec;
+    const Backend* backend = find_backend(spec.target.kind);
+    if (spec.is_host || backend == nullptr) continue;
+    if (!moves_nothing(spec)) toolchains.insert(spec.target);
+    result.priorities += backend->traits().priority;
+  }
+  result.toolchains = toolchains.size();
   result.lowered =
       std::any_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
         return row_of(kernel, problem.candidates()).variant.lowered();

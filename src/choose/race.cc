@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "measure/blocks.h"
@@ -21,6 +22,10 @@ struct Player {
     blocks.push_back(block_of(samples));
     rounds.push_back(std::move(samples));
   }
+  void forget() {
+    rounds.clear();
+    blocks.clear();
+  }
   // Of the first so many rounds the samples that count.
   std::vector<double> samples_of_first(size_t count) const {
     std::vector<double> kept;
@@ -38,8 +43,13 @@ Measured scaled(Measured figure, double factor) {
   return figure;
 }
 
+using Meetings = std::set<std::pair<size_t, size_t>>;  // of two to the end, the lower index first
+
+bool is_like(double seconds, double fastest) { return seconds <= (1 + kAlike) * fastest; }
+
 // Everybody in one group. Leaves the winner in `players`; figures go to `racers`.
-Status play(std::vector<Player>& players, std::vector<Racer>& racers, const RaceOptions& options) {
+Status play(std::vector<Player>& players, std::vector<Racer>& racers, const RaceOptions& options,
+            Meetings& met) {
   std::vector<Player> out;
   auto drop_last = [&] {
     out.push_back(std::move(players.back()));
@@ -77,7 +87,12 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
       bool surely = other.low > (1 + options.surely) * best.high;
       bool enough = round + 1 >= options.blocks ||
                     (rounds >= options.least_blocks && spent >= options.seconds);
-      if (surely || enough) drop_last();
+      if (!surely && !enough) continue;
+      met.insert(std::minmax(players[0].index, players[1].index));
+      if (racers[players[1].index].rank < racers[players[0].index].rank &&
+          is_like(players[1].median_of_first(rounds), players[0].median_of_first(rounds)))
+        std::swap(players[0], players[1]);
+      drop_last();
     }
   }
 
@@ -119,22 +134,35 @@ std::vector<size_t> two_best(const std::vector<Racer>& racers) {
 
 // Two players by as many rounds as there may be. What they take here are their figures, and the
 // others' move with the first one's.
-Status play_final(std::vector<Player>& players, std::vector<Racer>& racers, RaceOptions options) {
+Status play_final(std::vector<Player>& players, std::vector<Racer>& racers, RaceOptions options,
+                  Meetings& met) {
   const size_t first = players[0].index;
   const double before = racers[first].measured->median;
   for (const Player& player : players) racers[player.index].measured.reset();
   options.surely = std::numeric_limits<double>::infinity();
   options.seconds *= 2;
-  const std::vector<size_t> met = {players[0].index, players[1].index};
-  TRY(play(players, racers, options));
+  const size_t second = players[1].index;
+  TRY(play(players, racers, options, met));
   const double factor = racers[first].measured->median / before;
   for (size_t i = 0; i < racers.size(); ++i)
-    if (racers[i].measured && i != met[0] && i != met[1])
+    if (racers[i].measured && i != first && i != second)
       racers[i].measured = scaled(*racers[i].measured, factor);
   return {};
 }
 
 }  // namespace
+
+std::optional<size_t> winner_of(const std::vector<Racer>& racers) {
+  const std::vector<size_t> ranking = two_best(racers);
+  if (ranking.empty()) return std::nullopt;
+  size_t winner = ranking[0];
+  const double fastest = racers[winner].measured->median;
+  for (size_t i = 0; i < racers.size(); ++i)
+    if (racers[i].measured && racers[i].failure.empty() && racers[i].rank < racers[winner].rank &&
+        is_like(racers[i].measured->median, fastest))
+      winner = i;
+  return winner;
+}
 
 Result<std::optional<size_t>> run_race(std::vector<Racer>& racers, const Prepare& prepare,
                                        const RaceOptions& options) {
@@ -155,6 +183,17 @@ Result<std::optional<size_t>> run_race(std::vector<Racer>& racers, const Prepare
       racers[index].failure = run.status().to_string();
     }
   };
+  Meetings met;
+  const auto meet = [&](const std::vector<size_t>& two) -> Status {
+    const auto is_in = [&](size_t index) {
+      return std::find(two.begin(), two.end(), index) != two.end();
+    };
+    std::erase_if(players, [&](const Player& player) { return !is_in(player.index); });
+    for (Player& player : players) player.forget();
+    for (size_t index : two)
+      if (players.empty() || players[0].index != index) enter(index);
+    return players.size() == 2 ? play_final(players, racers, options, met) : Status();
+  };
   size_t next = 0, groups = 0;
   bool go_on = true;
   if (!waiting.empty() && best()) enter(*best());
@@ -171,21 +210,20 @@ Result<std::optional<size_t>> run_race(std::vector<Racer>& racers, const Prepare
     RaceOptions in_group = options;
     if (fresh && (before > 0 || next < waiting.size()))
       in_group.blocks = static_cast<int>(options.least_blocks);
-    TRY(play(players, racers, in_group));
-    players[0].rounds.clear();
-    players[0].blocks.clear();
+    TRY(play(players, racers, in_group, met));
+    players[0].forget();
     ++groups;
   }
-  if (fresh && groups > 1 && go_on) {
-    const std::vector<size_t> finalists = two_best(racers);
-    std::erase_if(players, [&](const Player& player) {
-      return std::find(finalists.begin(), finalists.end(), player.index) == finalists.end();
-    });
-    for (size_t index : finalists)
-      if (players.empty() || players[0].index != index) enter(index);
-    if (players.size() == 2) TRY(play_final(players, racers, options));
+  if (fresh && groups > 1 && go_on) TRY(meet(two_best(racers)));
+  for (int meeting = 0; fresh && go_on && !players.empty() && meeting < options.meetings;
+       ++meeting) {
+    const size_t fastest = *best(), preferred = *winner_of(racers);
+    // Who was dropped early may have had luck.
+    const size_t other = preferred != fastest ? preferred : players[0].index;
+    if (other == fastest || met.contains(std::minmax(other, fastest))) break;
+    TRY(meet({fastest, other}));
   }
-  const std::optional<size_t> winner = best();
+  const std::optional<size_t> winner = winner_of(racers);
   if (winner && !players.empty() && players[0].index == *winner)
     racers[*winner].run = std::move(players[0].run);
   return winner;

@@ -9,6 +9,10 @@
 // between rounds and groups does not count. Figures of several groups are a chain of comparisons in
 // which whoever was lucky wins and stays: at its end the two best meet once more, and what they
 // take then counts.
+//
+// Figures of one program differ by some 2% from one race to the next. So of those that are no more
+// than that behind the fastest the first in rank wins, after it met the fastest in whole blocks. So
+// does whoever would win by a figure of a few runs.
 #pragma once
 
 #include <functional>
@@ -29,7 +33,13 @@ struct Racer {
   std::optional<Measured> measured;  // before: known from an earlier race; afterwards: its figure
   std::string failure;               // why it cannot take part
   RunBlock run = {};  // afterwards: of the winner, if it ran, so that its program is still alive
+  size_t rank = 0;    // of programs that are alike the lowest wins
 };
+
+// What is behind another by no more than this part of its time is like it.
+inline constexpr double kAlike = 0.02;
+// Of those with a figure the one that wins; none where nobody has one.
+std::optional<size_t> winner_of(const std::vector<Racer>& racers);
 
 struct RaceOptions {
   size_t alive = 2;         // at a time, at least 2
@@ -37,6 +47,7 @@ struct RaceOptions {
   int blocks = 4;           // of the last two
   double seconds = 5;       // of runs, after which the least number of blocks is enough
   double surely = 0.02;     // the last two: the loser's interval lies that far above the winner's
+  int meetings = 3;         // at the end, at most
   // Called before each program is made ready, with its position among those to time; false: no
   // more, what was found so far counts.
   std::function<bool(size_t at, size_t count)> go_on = [](size_t, size_t) { return true; };

@@ -30,6 +30,19 @@ double error_within(const Block& block) {
   return deviation * std::sqrt(1.57 / std::max(block.samples, 1));
 }
 
+// `moment`: the least by which its blocks are taken to be apart.
+double error_of(const Measured& figure, double moment) {
+  const std::vector<Block> blocks = blocks_of(figure);
+  std::vector<double> within, between;
+  for (size_t b : undisturbed(blocks)) {
+    within.push_back(error_within(blocks[b]));
+    between.push_back(blocks[b].median - figure.median);
+  }
+  const auto count = static_cast<double>(between.size());
+  const double apart = count > 1 ? mean_square(between) * count / (count - 1) : 0;
+  return std::sqrt((mean_square(within) + std::max(apart, moment * moment)) / count);
+}
+
 }  // namespace
 
 Block block_of(const std::vector<double>& samples) {
@@ -72,17 +85,14 @@ std::vector<Block> blocks_of(const Measured& figure) {
   return {Block{figure.median, figure.p10, figure.p90, figure.samples}};
 }
 
-double standard_error(const Measured& figure) {
+double standard_error(const Measured& figure) { return error_of(figure, kMoment * figure.median); }
+
+double error_in_turns(const Measured& figure) { return error_of(figure, 0); }
+
+bool is_exact(const Measured& figure) {
   const std::vector<Block> blocks = blocks_of(figure);
-  std::vector<double> within, between;
-  for (size_t b : undisturbed(blocks)) {
-    within.push_back(error_within(blocks[b]));
-    between.push_back(blocks[b].median - figure.median);
-  }
-  const auto count = static_cast<double>(between.size());
-  const double moment = kMoment * figure.median;
-  const double apart = count > 1 ? mean_square(between) * count / (count - 1) : 0;
-  return std::sqrt((mean_square(within) + std::max(apart, moment * moment)) / count);
+  return std::all_of(blocks.begin(), blocks.end(),
+                     [](const Block& block) { return block.p10 == block.p90; });
 }
 
 bool is_disturbed(const Measured& figure) {

@@ -33,6 +33,12 @@ std::vector<Block> blocks_of(const Measured& figure);
 // Returns the standard error of the median in seconds: of samples within blocks, and between
 // blocks.
 double standard_error(const Measured& figure);
+// Likewise for a comparison with a figure that was timed in turns with it: what slows the machine
+// for a while slows both.
+double error_in_turns(const Measured& figure);
+
+// Returns whether it was given rather than timed: samples of a clock are never all alike.
+bool is_exact(const Measured& figure);
 
 // Returns whether all its blocks were disturbed.
 bool is_disturbed(const Measured& figure);

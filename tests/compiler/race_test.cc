@@ -107,6 +107,28 @@ TEST(Race, LuckDoesNotAddUp) {
   EXPECT_NEAR(sum / kTimes, 1.0, 0.025);
 }
 
+TEST(Race, OfThoseThatAreAlikeTheFirstInRankWins) {
+  for (size_t alive : {2, 6})
+    for (unsigned seed = 0; seed < 10; ++seed) {
+      Field field({1.0, 1.06, 1.006, 1.3, 0.998, 1.004}, seed);
+      std::vector<Racer> racers = field.racers();
+      for (size_t i : {0, 1, 2, 3, 4, 5}) racers[i].rank = (i + 5) % 6;  // 1 is the first, then 2
+      EXPECT_EQ(*run_race(racers, field.prepare(), {.alive = alive}), 2u) << seed;
+      EXPECT_EQ(winner_of(racers), 2u) << "by the figures, too, which are kept";
+      EXPECT_TRUE(racers[2].run != nullptr);
+      EXPECT_NEAR(racers[1].measured->median, 1.06, 0.02);
+      EXPECT_LE(field.most_alive, static_cast<int>(alive));
+    }
+}
+
+TEST(Race, AProgramThatIsSurelySlowerDoesNotWinByItsRank) {
+  Field field({1.0, 1.05, 1.2});
+  std::vector<Racer> racers = field.racers();
+  racers[0].rank = 2;
+  racers[1].rank = 1;
+  EXPECT_EQ(*run_race(racers, field.prepare(), {.alive = 3}), 0u);
+}
+
 TEST(Race, WhatIsKnownIsNotTimedAgainAndNewFiguresAreOnItsScale) {
   Field field({1.0, 1.2, 0.9, 1.1});
   std::vector<Racer> racers = field.racers();
