@@ -80,6 +80,9 @@ struct BackendTraits {
   std::vector<std::string_view> loses_nan = {};
   // The kinds of its kernels; empty of backends that state none.
   std::vector<KernelRow> kernels = {};
+  // What its kernels bring into the process: runtimes ("tbb"), and names that its libraries define
+  // for all of it. What it does not run beside: backends, runtimes and names.
+  std::vector<std::string_view> runtimes = {}, symbols = {}, conflicts = {};
 };
 
 class Backend {
@@ -124,6 +127,10 @@ class Backend {
   mutable std::once_flag found_;
   mutable BackendTraits traits_;
 };
+
+// Why no program may hold kernels of both: one conflicts with the other or with what it brings, or
+// both define a symbol. Empty where one may.
+std::string why_apart(const Backend& a, const Backend& b);
 
 // The maker of a backend's kernels: a toolchain, named in the "Compiler" attribute of partitioned
 // text, or the project itself, whose kernels are inline functions there.

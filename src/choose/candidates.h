@@ -4,7 +4,9 @@
 
 #include <collage/collage.h>
 
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "backend/targets/targets.h"
@@ -18,6 +20,13 @@ struct TargetChoice {
   TargetConstraints constraints;                // --exclude and --pin
   std::vector<PartitionSpecPtr> specs;          // the targets with their rules, the host last
   std::vector<std::vector<size_t>> compatible;  // sets of specs that may meet in one cover
+
+  // The first set with all of these targets, but for the host; null: there is none, or one set.
+  const std::vector<size_t>* set_with(const std::set<Target>& targets) const;
+  bool is_in(const std::vector<size_t>& set, const Target& target) const {
+    return std::any_of(set.begin(), set.end(),
+                       [&](size_t spec) { return specs[spec]->target == target; });
+  }
 };
 
 // kUsage, kUnavailable: targets, a configuration or constraints that do not fit this machine.

@@ -66,7 +66,14 @@ class CoverFinder {
     if (wishes_.targets == nullptr || wishes_.targets->compatible.size() == 1) {
       TRY(find_in(nullptr));
     } else {
-      for (const std::vector<size_t>& set : wishes_.targets->compatible) TRY(find_in(&set));
+      Status none;  // what a set leaves out may be stated, or pinned
+      for (const std::vector<size_t>& set : wishes_.targets->compatible) {
+        Status status = find_in(&set);
+        if (!status.ok() && status.code() != ErrorCode::kUnsupported) return status;
+        if (!status.ok()) none = std::move(status);
+      }
+      if (found_.covers.empty())
+        return std::move(none).with_context("some targets are kept apart, and no others do");
     }
     std::stable_sort(found_.covers.begin(), found_.covers.end(),
                      [](const NamedCover& a, const NamedCover& b) {
@@ -115,6 +122,7 @@ class CoverFinder {
     if (!is_first && wishes_.wanted == WantedCovers::kCheapest) return {};
     const std::optional<FindCover> search = TRY(row.search(context_, target));
     if (!search) return {};
+    if (row.of == CoverVariation::kFoundCovers) keep_to_set_of(found_.covers[context_.varied]);
     const Result<SearchResult> result = problem_.settle([&]() -> Result<SearchResult> {
       SearchResult one = TRY((*search)(usable()));
       if (is_first) return one;
@@ -164,9 +172,15 @@ class CoverFinder {
   }
 
   bool is_in_set(const Target& target) const {
-    return set_ == nullptr || std::any_of(set_->begin(), set_->end(), [&](size_t spec) {
-             return wishes_.targets->specs[spec]->target == target;
-           });
+    return set_ == nullptr || wishes_.targets->is_in(*set_, target);
+  }
+
+  void keep_to_set_of(const NamedCover& cover) {
+    std::set<Target> used;
+    for (const Cover::Kernel& kernel : cover.kernels)
+      if (const CostedCandidate& one = problem_.candidates()[kernel.candidate]; !one.is_host())
+        used.insert(one.partition.spec->target);
+    if (wishes_.targets != nullptr) set_ = wishes_.targets->set_with(used);
   }
 
   // Candidates that were merged are for the row that merged them alone.
@@ -250,11 +264,12 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
   return CoverFinder(graph, candidates, estimator, wishes).find();
 }
 
-Result<CoverSearch> with_variations(const DataflowGraph& graph, CoverSearch found,
+Result<CoverSearch> with_variations(const Candidates& candidates, CoverSearch found,
                                     MeasuredCosts& costs, CostEstimator& estimator,
                                     const VariantDemands& demands) {
-  const std::vector<CostedCandidate> candidates = found.candidates;
-  return CoverFinder(graph, candidates, estimator, {}).vary(std::move(found), costs, demands);
+  const std::vector<CostedCandidate> costed = found.candidates;
+  return CoverFinder(*candidates.graph, costed, estimator, {.targets = &candidates})
+      .vary(std::move(found), costs, demands);
 }
 
 const MeasuredVariant& row_of(const Cover::Kernel& kernel,

@@ -65,7 +65,7 @@ Result<CoverSearch> find_covers(const DataflowGraph& graph,
                                 CostEstimator& estimator, const SearchWishes& wishes = {});
 // With variations of the covers found among the covers, and the candidates that these need.
 // `estimator` answers from `costs`.
-Result<CoverSearch> with_variations(const DataflowGraph& graph, CoverSearch found,
+Result<CoverSearch> with_variations(const Candidates& candidates, CoverSearch found,
                                     MeasuredCosts& costs, CostEstimator& estimator,
                                     const VariantDemands& demands);
 

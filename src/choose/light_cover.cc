@@ -56,6 +56,7 @@ void forget_seconds(NamedCover& cover) {
 LightSearch::LightSearch(LightContext context, PartitionSpecPtr leader)
     : graph_(*context.candidates.graph),
       candidates_(context.candidates.found),
+      targets_(context.candidates),
       costs_(context.costs),
       demands_(std::move(context.demands)),
       compile_(context.compile),
@@ -173,6 +174,18 @@ void LightSearch::refuse(const std::string& kernel, const std::string& reason) {
   }
 }
 
+// Those of targets that may meet the leader, and one another.
+std::vector<CandidatePartition> LightSearch::usable() const {
+  std::vector<CandidatePartition> candidates = candidates_;
+  const std::set<Target> leading =
+      leader_ != nullptr ? std::set{leader_->target} : std::set<Target>();
+  if (const std::vector<size_t>* set = targets_.set_with(leading))
+    std::erase_if(candidates, [&](const CandidatePartition& candidate) {
+      return !targets_.is_in(*set, candidate.spec->target);
+    });
+  return candidates;
+}
+
 // The largest candidates that fit together and are not known to fail. Nearly all turn out right
 // when they are tried; where one does not, smaller ones take its place.
 Status LightSearch::choose_boundaries() {
@@ -183,7 +196,7 @@ Status LightSearch::choose_boundaries() {
            (seen_[known->second].works() && !failed.contains(known->second));
   };
   for (bool all_usable = false; !all_usable;) {
-    std::vector<CandidatePartition> candidates = candidates_;
+    std::vector<CandidatePartition> candidates = usable();
     candidates.insert(candidates.end(), halves_.begin(), halves_.end());
     const std::vector<CandidatePartition> chosen =
         partition_lightly(graph_, std::move(candidates), may_work,
@@ -225,7 +238,7 @@ bool LightSearch::is_valid(const CandidatePartition& kernel) const {
 
 Result<Outlook> LightSearch::outlook() const {
   const std::vector<CandidatePartition> kernels = partition_lightly(
-      graph_, candidates_, nullptr, [&](const PartitionSpec& spec) { return rank_of(spec); });
+      graph_, usable(), nullptr, [&](const PartitionSpec& spec) { return rank_of(spec); });
   Outlook outlook{.kernels = kernels.size()};
   std::set<std::string> slow;
   for (const CandidatePartition& kernel : kernels)

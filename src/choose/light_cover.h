@@ -76,6 +76,7 @@ class LightSearch : private CostEstimator {
   void refuse(const std::string& kernel, const std::string& reason);
 
  private:
+  std::vector<CandidatePartition> usable() const;
   Status choose_boundaries();
   void add_halves(const CandidatePartition& region);
   bool is_valid(const CandidatePartition& kernel) const;
@@ -111,6 +112,7 @@ class LightSearch : private CostEstimator {
 
   const DataflowGraph& graph_;
   const std::vector<CandidatePartition>& candidates_;
+  const TargetChoice& targets_;
   MeasuredCosts& costs_;
   const VariantDemands demands_;
   const CompileOptions& compile_;

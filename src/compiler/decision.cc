@@ -68,7 +68,7 @@ Result<CoverSearch> covers_by(ModelCosts costs, const MeasuredCosts& estimator,
   }
   static_cast<ModelCosts&>(found) = std::move(costs);
   DemandedCosts demanded(estimator, demands, found.candidates, context.progress);
-  return with_variations(*candidates.graph, std::move(found), context.costs, demanded, demands);
+  return with_variations(candidates, std::move(found), context.costs, demanded, demands);
 }
 
 // Measures what covers use. The covers are those that a compilation with frozen costs finds: which

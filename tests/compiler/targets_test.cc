@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "backend/targets/backends.h"
+#include "choose/candidates.h"
 #include "partition/rules/union_rule.h"
 
 namespace collage {
@@ -48,11 +49,72 @@ class BackendOfDevices : public MergingBackend {
         }) {}
 };
 
+// Does not run beside some others.
+class BackendOfConflicts : public MergingBackend {
+ public:
+  BackendOfConflicts()
+      : MergingBackend("conflicting", [] {
+          return BackendTraits{.version = "1",
+                               .by_default = false,
+                               .symbols = {"rival_init"},
+                               .conflicts = {"merging", "vulkan"}};
+        }) {}
+};
+class BackendWithRuntime : public MergingBackend {
+ public:
+  BackendWithRuntime()
+      : MergingBackend("driver", [] {
+          return BackendTraits{.version = "1", .by_default = false, .runtimes = {"vulkan"}};
+        }) {}
+};
+class BackendWithSymbol : public MergingBackend {
+ public:
+  BackendWithSymbol()
+      : MergingBackend("twin", [] {
+          return BackendTraits{.version = "1", .by_default = false, .symbols = {"rival_init"}};
+        }) {}
+};
+
 void register_merging_backends() {
   register_all();
   if (find_backend("merging") != nullptr) return;
   register_backend(std::make_unique<MergingBackend>());
   register_backend(std::make_unique<BackendOfDevices>());
+  register_backend(std::make_unique<BackendOfConflicts>());
+}
+
+TEST(Targets, AreApartWhereOneDoesNotRunBesideTheOther) {
+  const MergingBackend merging;
+  const BackendOfConflicts conflicting;
+  const BackendWithRuntime driver;
+  const BackendWithSymbol twin;
+  for (const auto& [other, reason] : std::initializer_list<std::pair<const Backend*, std::string>>{
+           {&merging, "conflicting does not run beside merging"},
+           {&driver, "conflicting does not run beside driver's vulkan"}}) {
+    EXPECT_EQ(why_apart(conflicting, *other), reason);
+    EXPECT_EQ(why_apart(*other, conflicting), reason);
+  }
+  EXPECT_EQ(why_apart(twin, conflicting), "twin and conflicting both define rival_init");
+  EXPECT_EQ(why_apart(conflicting, conflicting), "") << "a symbol of its own";
+  EXPECT_EQ(why_apart(twin, merging), "");
+  EXPECT_EQ(why_apart(driver, twin), "");
+}
+
+TEST(Targets, MeetInNoSetWhereTheirBackendsAreApart) {
+  register_merging_backends();
+  ProgramOptions options;
+  options.targets = {"native", "merging", "conflicting"};
+  const Result<TargetChoice> chosen = choose_targets(options);
+  ASSERT_TRUE(chosen.ok()) << chosen.status().to_string();
+  ASSERT_EQ(chosen->compatible.size(), 2u);
+  const Target native{"native", {}, {}}, merging{"merging", {}, {}}, other{"conflicting", {}, {}};
+  for (const Target& one : {merging, other}) {
+    const std::vector<size_t>* set = chosen->set_with({native, one});
+    ASSERT_TRUE(set != nullptr);
+    EXPECT_TRUE(chosen->is_in(*set, {"reference", {}, {}}));
+    EXPECT_FALSE(chosen->is_in(*set, one == merging ? other : merging));
+  }
+  EXPECT_TRUE(chosen->set_with({merging, other}) == nullptr);
 }
 
 TEST(Targets, MergeAsConfiguredElseAsTheirRuleOrBackendDoes) {

@@ -61,6 +61,9 @@ Status targets() {
       fmt::print("{:<10} may lose NaN in {}\n", "", fmt::join(operators, ", "));
     if (const std::vector<std::string> names = spreading_nan(*backend); !names.empty())
       fmt::print("{:<10} may spread NaN and infinity by {}\n", "", fmt::join(names, ", "));
+    for (Backend* other : all_backends())
+      if (const std::string reason = why_apart(*backend, *other); !reason.empty())
+        fmt::print("{:<10} in no program with {}: {}\n", "", other->name(), reason);
     for (const VirtualDevice& device : backend->traits().devices)
       if (!is_host_memory(device)) fmt::print("{:<10} device {}\n", "", device_text(device));
   }

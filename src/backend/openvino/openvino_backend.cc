@@ -111,7 +111,8 @@ class OpenVinoBackend : public Backend {
                            .computes = "… with products",
                            .isa = "AVX-512 BF16",
                            .rounding = rounding::kBFloat16,
-                           .work = {.unit = "bfloat16", .constants = 0.5}}}};
+                           .work = {.unit = "bfloat16", .constants = 0.5}}},
+              .runtimes = {"tbb"}};
         }) {}
   Status available() const override {
     TRY(openvino::shared_core());
