@@ -5,9 +5,11 @@
 #include <set>
 #include <utility>
 
+#include "choose/light_cover.h"
 #include "ir/text_printer.h"
 #include "ir/visitor.h"
 #include "ir/work.h"
+#include "partition/lightweight.h"
 #include "partition/merge.h"
 #include "search/side_by_side.h"
 
@@ -118,6 +120,34 @@ Wanted find_mostly_in_regions(VariationContext& context, const Target& target) {
   if (!prefers_regions(target) || !does_most(context, target)) return nothing();
   return wanted([&](const SearchProblem& problem) {
     return mostly_one_backend_cover(in_regions(problem, context, target), target, one_cover());
+  });
+}
+
+// What the toolchain's own partition would be (partition_for): its largest candidates, the rest by
+// others. A plan is never slower than that.
+Wanted find_own_partition(VariationContext& context, const Target& target) {
+  for (const CostedCandidate& candidate : context.problem.candidates())
+    if (candidate.partition.spec->target == target && moves_nothing(*candidate.partition.spec))
+      return nothing();
+  return wanted([&, target](const SearchProblem& problem) {
+    std::vector<CandidatePartition> usable;
+    std::map<std::pair<Target, std::string>, size_t> number;
+    const auto key = [](const CandidatePartition& candidate) {
+      return std::pair(candidate.spec->target, candidate.sub_graph.inside().to_string());
+    };
+    for (size_t c = 0; c < problem.candidates.size(); ++c) {
+      const CandidateCosts& costs = problem.candidates[c];
+      if (costs.is_usable() && number.emplace(key(*costs.candidate), c).second)
+        usable.push_back(*costs.candidate);
+    }
+    std::set<size_t> chosen;
+    const auto rank = [&](const PartitionSpec& spec) { return light_rank(spec, &target); };
+    for (const CandidatePartition& kernel :
+         partition_lightly(context.graph, std::move(usable), nullptr, rank))
+      chosen.insert(number.at(key(kernel)));
+    return search_covers(
+        restricted(problem, [&](size_t candidate, size_t) { return chosen.contains(candidate); }),
+        one_cover());
   });
 }
 
@@ -235,6 +265,7 @@ std::span<const CoverVariation> cover_variations() {
       {"single backend in regions", "{} (whole)", kSingleBackend, find_single_in_regions},
       {"mostly one backend", "mostly {}", kMostlyOne, find_mostly_one},
       {"mostly one backend in regions", "mostly {} (whole)", kMostlyOne, find_mostly_in_regions},
+      {"own partition", "{} first", kMostlyOne, find_own_partition},
       {"merged", "{} merged", kFoundCovers, find_merged},
       {"listed schedules", "listed schedules", kFoundCovers, find_listed_schedules},
   };

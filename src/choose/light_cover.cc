@@ -248,13 +248,6 @@ Result<Outlook> LightSearch::outlook() const {
   return outlook;
 }
 
-int LightSearch::rank_of(const PartitionSpec& spec) const {
-  if (spec.is_host) return 4;
-  if (leader_ == nullptr || spec.target == leader_->target) return 0;
-  if (moves_nothing(spec)) return 1;
-  return compiles_fast(spec) ? 2 : 3;
-}
-
 const std::string& LightSearch::required_variant(const CandidatePartition& candidate) const {
   const auto found = required_.find(key_of(candidate));
   return found != required_.end() ? found->second : graph_.stated_kernels().variant(candidate);

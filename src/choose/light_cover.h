@@ -37,6 +37,10 @@ bool moves_nothing(const PartitionSpec& spec);
 // Whether kernels take milliseconds to compile. Not for the host.
 bool compiles_fast(const PartitionSpec& spec);
 
+// The place in which a toolchain chooses its kernels, beside the leader; null: all but the host
+// lead.
+int light_rank(const PartitionSpec& spec, const Target* leader);
+
 // What is given by reference must outlive what uses it.
 struct LightContext {
   const Candidates& candidates;
@@ -82,7 +86,9 @@ class LightSearch : private CostEstimator {
   bool is_valid(const CandidatePartition& kernel) const;
   Status adopt_boundaries(const PlanRow& plan);
   Status expect(const std::vector<CandidatePartition>& kernels);
-  int rank_of(const PartitionSpec& spec) const;
+  int rank_of(const PartitionSpec& spec) const {
+    return light_rank(spec, leader_ != nullptr ? &leader_->target : nullptr);
+  }
   // The text of the variant that a candidate's kernel must have; "": any.
   const std::string& required_variant(const CandidatePartition& candidate) const;
   const Variant* wanted_variant(const CandidatePartition& candidate) const;

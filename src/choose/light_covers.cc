@@ -15,6 +15,13 @@ bool moves_nothing(const PartitionSpec& spec) {
                                          [](const KernelRow& row) { return row.work.in_place; });
 }
 
+int light_rank(const PartitionSpec& spec, const Target* leader) {
+  if (spec.is_host) return 4;
+  if (leader == nullptr || spec.target == *leader) return 0;
+  if (moves_nothing(spec)) return 1;
+  return compiles_fast(spec) ? 2 : 3;
+}
+
 LightCovers::LightCovers(LightContext context, const std::vector<PartitionSpecPtr>& leaders)
     : context_(std::move(context)) {
   if (context_.by_estimates) estimated_ = std::make_unique<EstimatedSearch>(context_);

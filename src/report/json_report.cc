@@ -347,6 +347,13 @@ json peer_json(const RunFacts::Peer& peer) {
   return result;
 }
 
+json rival_json(const RunFacts::Rival& rival) {
+  json result = latency_json(rival.samples);
+  result["name"] = rival.name;
+  result["speed_up"] = speed_up_json(rival.speed_up);
+  return result;
+}
+
 /// What is there only where somebody asked for it, or ran the program.
 void add_run_facts(json& result, const RunFacts& facts) {
   if (!facts.samples.empty()) result["latency_ms"] = latency_json(facts.samples);
@@ -356,10 +363,11 @@ void add_run_facts(json& result, const RunFacts& facts) {
   if (!facts.what_if.empty()) result["what_if"] = what_if_json(facts.what_if);
   if (facts.verification) result["verification"] = verification_json(*facts.verification);
   for (const auto& [name, peer] : facts.peers) result["peers"][name] = peer_json(peer);
-  if (!facts.alone) return;
-  result["best_single_backend"] = latency_json(facts.alone->samples);
-  result["best_single_backend"]["name"] = facts.alone->name;
-  result["best_single_backend"]["speed_up"] = speed_up_json(facts.alone->speed_up);
+  if (facts.alone) result["best_single_backend"] = rival_json(*facts.alone);
+  for (const RunFacts::Rival& partition : facts.partitions) {
+    json& entry = result["partitions"].emplace_back(rival_json(partition));
+    entry["apparent_loss"] = partition.speed_up.apparent_loss();
+  }
 }
 
 }  // namespace

@@ -44,14 +44,15 @@ struct RunFacts {
     std::optional<OutputDifference> difference;
   };
   std::map<std::string, Peer> peers;
-  // The best single backend's program, timed anew in turns with this one: the choice among many
-  // covers biased its earlier figure low.
-  struct Alone {
+  // Another program for the model, timed in turns with this one.
+  struct Rival {
     std::string name;
     std::vector<double> samples;  // seconds
     SpeedUp speed_up;             // of this program over it
   };
-  std::optional<Alone> alone;
+  // The best single backend's: the choice among many covers biased its earlier figure low.
+  std::optional<Rival> alone;
+  std::vector<Rival> partitions;  // by the user
   // Several inferences at a time, each by a stream of its own.
   struct PeerThroughput {
     std::string version;

@@ -20,6 +20,8 @@ struct SpeedUp {
   Interval interval = {};  // of the median, at about 95%; under six turns: all that was seen
   size_t turns = 0;
   Verdict verdict = Verdict::kTooFewTurns;
+  // What the first program takes longer than the other, as a part of the other's time.
+  double apparent_loss() const { return ratio < 1 ? 1 / ratio - 1 : 0; }
 };
 
 // Takes the blocks' medians (seconds) of both programs, one a turn; as many of one as of the other,

@@ -36,6 +36,25 @@ def check_comparison_decides(bench):
     assert ("not decided" in line) == (found["verdict"] == "moved"), printed
 
 
+def check_partition_of_the_user(bench):
+    """A module that states kernels, and an artifact, take turns with the program: the apparent loss is printed, and other models are refused."""
+    name = bench.save("net.onnx", tiny_models.small_net())
+    flags = ("--duration", "0.1", "--effort", "fast")
+    bench.run("compile", name, "--targets", "native", "--emit", "module", "-o", "mine.relay")
+    bench.run("compile", name, "--targets", "onednn", "-o", "mine.collage")
+    report, printed = bench.report("bench", name, *flags, "--compare", "mine.relay,mine.collage")
+    assert "peers" not in report and [one["name"] for one in report["partitions"]] == ["mine.relay", "mine.collage"], report.get("partitions")
+    for one in report["partitions"]:
+        ratio = one["speed_up"]["median"]
+        assert one["speed_up"]["turns"] == 10, one
+        assert abs(one["apparent_loss"] - max(0, 1 / ratio - 1)) < 1e-9, one
+        (loss,) = re.findall(rf"^over {one['name']} .*; apparent loss (.*)%$", printed, re.MULTILINE)
+        assert abs(float(loss) - 100 * one["apparent_loss"]) <= 0.051, printed
+    other = bench.save("batch.onnx", tiny_models.small_net(batch="n"))
+    assert "its inputs are not those of" in bench.run("bench", other, "--dim", "n=5", *flags, "--compare", "mine.collage", status=2)
+    assert "single inferences" in bench.run("bench", name, *flags, "--streams", "1", "--compare", "mine.relay", status=2)
+
+
 def check_comparison_of_shapes(bench):
     """Dynamic dimensions have the sizes for the other runtimes that they have here, inputs are those given, outputs agree."""
     batch = tiny_models.small_net(batch="n")

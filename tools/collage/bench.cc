@@ -5,9 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <optional>
 
-#include "artifact.h"
 #include "base/statistics.h"
 #include "bench_text.h"
 #include "report/layers.h"
@@ -44,18 +45,27 @@ Status write_results(TimedModel& timed, const BenchOptions& options) {
   return {};
 }
 
+bool compares(const BenchOptions& options) {
+  return !options.compare.empty() || !options.partitions.empty();
+}
+
+bool is_runtime(const std::string& text) { return text == "onnxruntime" || text == "openvino"; }
+
 Status bench(const BenchOptions& options) {
   if (runs_artifact(options)) {
-    if (!options.compare.empty() || options.layers || options.streams > 0)
+    if (compares(options) || options.layers || options.streams > 0)
       return usage_error("{}: is timed as it is: other flags of bench want --recompile",
                          options.model);
     if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
       return bench_staged(*staged, options);
     return bench_artifact(options, options.duration);
   }
-  if (is_artifact(options.model) && !options.compare.empty())
+  if (is_artifact(options.model) && compares(options))
     return usage_error("{}: --compare wants the model's own file", options.model);
   Result<Model> loaded = load(options);
+  if (!options.partitions.empty() && (!loaded || options.streams > 0))
+    return usage_error("--compare {}: a partition is timed in turns of single inferences",
+                       options.partitions[0]);
   if (!loaded) {
     StagedProgram staged = TRY(in_stages(options, loaded.status()));
     return bench_staged(staged, options);
@@ -72,12 +82,17 @@ Status bench(const BenchOptions& options) {
     fmt::print("{}\n", statistics_line("collage", facts.samples));
     if (facts.alone)
       fmt::print("{}\n", statistics_line(facts.alone->name + " alone", facts.alone->samples));
+    for (const RunFacts::Rival& partition : facts.partitions)
+      fmt::print("{}\n", statistics_line(partition.name, partition.samples));
     for (size_t i = 0; i < timed.rivals.size(); ++i) {
       const std::string& name = timed.rivals.name(i);
       fmt::print("{}\n", statistics_line(name, facts.peers.at(name).samples));
     }
     if (facts.alone)
       fmt::print("over {} alone {}\n", facts.alone->name, to_text(facts.alone->speed_up));
+    for (const RunFacts::Rival& partition : facts.partitions)
+      fmt::print("over {} {}; apparent loss {:.1f}%\n", partition.name, to_text(partition.speed_up),
+                 100 * partition.speed_up.apparent_loss());
     if (!timed.rivals.none()) fmt::print("{}", rivals_text(facts, timed.rivals));
   }
   fmt::print("{}", memory_line(timed.program.impl().report.arena_bytes, facts.resident_bytes));
@@ -97,9 +112,14 @@ Command add_bench(CLI::App& app) {
   add_output_option(*command, *options);
   command
       ->add_option("--compare", options->compare,
-                   "onnxruntime, openvino: run these too, interleaved, in processes of their own")
+                   "onnxruntime, openvino: run these too, interleaved, in processes of their own; "
+                   "or FILE, a module or an artifact with a partition of your own")
       ->delimiter(',')
-      ->check(CLI::IsMember({"onnxruntime", "openvino"}));
+      ->check([](const std::string& text) -> std::string {
+        std::error_code code;
+        if (is_runtime(text) || std::filesystem::exists(text, code)) return "";
+        return text + " is neither onnxruntime nor openvino, nor a file";
+      });
   command
       ->add_option("--duration", options->duration,
                    "seconds for the timed runs of each runtime, pauses included (default 3)")
@@ -114,7 +134,13 @@ Command add_bench(CLI::App& app) {
           ->check(CLI::Range(1, 1024));
   for (const char* other : {"--layers", "--save-outputs"})
     streams->excludes(command->get_option(other));
-  return {command, [options] { return bench(*options); }};
+  return {command, [options] {
+            std::vector<std::string>& named = options->compare;
+            const auto files = std::stable_partition(named.begin(), named.end(), is_runtime);
+            options->partitions.assign(files, named.end());
+            named.erase(files, named.end());
+            return bench(*options);
+          }};
 }
 
 }  // namespace collage::tool

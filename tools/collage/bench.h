@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "artifact.h"
 #include "dynamic_model.h"
 #include "measure/noise_gate.h"
 #include "options.h"
@@ -14,15 +15,25 @@
 namespace collage::tool {
 
 struct BenchOptions : SharedOptions {
-  std::vector<std::string> compare;
-  double duration = 3;  // seconds a runtime
-  int streams = 0;      // 0: latency of single inferences
+  std::vector<std::string> compare;     // other runtimes
+  std::vector<std::string> partitions;  // likewise of --compare: files
+  double duration = 3;                  // seconds a runtime
+  int streams = 0;                      // 0: latency of single inferences
   bool layers = false;
 };
 
 // Seconds that a bench may wait for a quiet machine, beyond the time it runs.
 constexpr double kSecondsForQuiet = 10;
 constexpr int kWarmUps = 2;  // untimed runs before each block
+
+// A program of the user's own: of a module, which may state its kernels, or an artifact's.
+struct OwnPartition {
+  std::string file;
+  std::optional<Program> compiled;
+  std::optional<OpenedArtifact> opened;
+  std::vector<Tensor> outputs = {};
+  Executor& executor() { return compiled ? *compiled->impl().executor : opened->executor; }
+};
 
 struct TimedModel {
   Model model;
@@ -31,6 +42,7 @@ struct TimedModel {
   std::vector<Tensor> inputs, outputs;
   Rivals rivals;
   RunFacts facts;
+  std::vector<OwnPartition> partitions = {};
 };
 
 // Returns the gate that timing uses.

@@ -21,6 +21,49 @@ constexpr int kBlockRuns = 20;
 constexpr int kPauseMs = 50;
 constexpr int kTurns = 10;  // beside other runtimes, at least: what an interval is made of
 
+// Compiled as the model is.
+Result<OwnPartition> own_partition(const std::string& file, const Model& model,
+                                   const BenchOptions& options) {
+  SharedOptions own = options;
+  own.model = file;
+  own.json.clear();
+  own.save_outputs.clear();
+  OwnPartition result{file, {}, {}};
+  std::vector<TensorInfo> infos;
+  if (is_artifact(file)) {
+    SharedOptions as_it_is;
+    as_it_is.model = file;
+    as_it_is.required_signature = options.required_signature;
+    result.opened = TRY(open_artifact(as_it_is, EmbeddedWeights::kUnread));
+    infos = result.opened->model.inputs();
+  } else {
+    const Model other = TRY(load(own));
+    double seconds = 0;
+    infos = other.inputs();
+    result.compiled = TRY(compile(other, own, &seconds));
+  }
+  const std::vector<TensorInfo>& wanted = model.inputs();
+  if (!std::equal(infos.begin(), infos.end(), wanted.begin(), wanted.end(),
+                  [](const TensorInfo& a, const TensorInfo& b) {
+                    return a.shape == b.shape && a.dtype == b.dtype;
+                  }))
+    return usage_error("--compare {}: its inputs are not those of {}", file, options.model);
+  return result;
+}
+
+Status check_outputs(const OwnPartition& own, const TimedModel& timed,
+                     const BenchOptions& options) {
+  const Tolerance tolerance = model_reference(timed.model, options.max_error).of_peers;
+  if (own.outputs.size() != timed.outputs.size())
+    return usage_error("--compare {}: it has other outputs than {}", own.file, options.model);
+  for (size_t i = 0; i < own.outputs.size(); ++i) {
+    const Difference one = compare_tensors(timed.outputs[i], own.outputs[i], tolerance);
+    if (!one.within)
+      return error(ErrorCode::kVerification, "--compare {}: output {} {}", own.file, i, one.reason);
+  }
+  return {};
+}
+
 Status run_turns(TimedModel& timed, const BenchOptions& options) {
   Program& program = timed.program;
   const std::vector<Tensor>& inputs = timed.inputs;
@@ -33,10 +76,10 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
   std::vector<double> first;
   block.runs_per_block = 1;
   TRY(run_block(*program.impl().executor, inputs, timed.outputs, block, first));
-  const int least_blocks = rivals.none() ? 3 : kTurns;
+  const bool compares = !rivals.none() || !timed.partitions.empty();
+  const int least_blocks = compares ? kTurns : 3;
   int fitting = static_cast<int>(0.6 / first[0]);
-  if (!rivals.none())
-    fitting = std::min(fitting, static_cast<int>(options.duration / kTurns / first[0]));
+  if (compares) fitting = std::min(fitting, static_cast<int>(options.duration / kTurns / first[0]));
   block.runs_per_block = std::clamp(fitting, 2, kBlockRuns);
   block.seconds_per_block = 1e9;
   const double block_seconds = first[0] * block.runs_per_block + kPauseMs * 1e-3;
@@ -60,6 +103,13 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
   if (timed.alone) {
     facts.alone.emplace().name = program.impl().report.best_single_backend;
     entrants.push_back({runs_of(*timed.alone, alone_outputs), &facts.alone->samples});
+  }
+  const size_t first_partition = entrants.size();
+  facts.partitions.resize(timed.partitions.size());
+  for (size_t i = 0; i < timed.partitions.size(); ++i) {
+    OwnPartition& own = timed.partitions[i];
+    facts.partitions[i].name = own.file;
+    entrants.push_back({runs_of(own.executor(), own.outputs), &facts.partitions[i].samples});
   }
   const size_t first_rival = entrants.size();
   for (size_t i = 0; i < rivals.size(); ++i)
@@ -92,6 +142,11 @@ Status run_turns(TimedModel& timed, const BenchOptions& options) {
     }
   }
   if (facts.alone) facts.alone->speed_up = speed_up(entrants[0].medians, entrants[1].medians);
+  for (size_t i = 0; i < timed.partitions.size(); ++i) {
+    TRY(check_outputs(timed.partitions[i], timed, options));
+    facts.partitions[i].speed_up =
+        speed_up(entrants[0].medians, entrants[first_partition + i].medians);
+  }
   for (size_t i = 0; i < rivals.size(); ++i)
     TRY(rivals.judge(i, entrants[0].medians, entrants[first_rival + i].medians, timed.outputs,
                      facts.peers[rivals.name(i)]));
@@ -121,8 +176,12 @@ Result<TimedModel> time_in_turns(Model model, const BenchOptions& options) {
       TRY(file_inputs(options.model, model.inputs(), inputs, TRY(load_options(options)).constants)),
       {options.compare, model_reference(model, options.max_error), inputs, facts.threads,
        options.max_error}));
-  TimedModel timed{std::move(model),  std::move(program), std::move(alone), std::move(inputs), {},
-                   std::move(rivals), std::move(facts)};
+  std::vector<OwnPartition> partitions;
+  for (const std::string& file : options.partitions)
+    partitions.push_back(TRY(own_partition(file, model, options)));
+  TimedModel timed{
+      std::move(model),  std::move(program), std::move(alone),     std::move(inputs), {},
+      std::move(rivals), std::move(facts),   std::move(partitions)};
   reset_peak_resident_bytes();
   TRY(run_turns(timed, options));
   timed.facts.resident_bytes = peak_resident_bytes();
