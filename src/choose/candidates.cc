@@ -53,6 +53,7 @@ Result<TargetChoice> choose_targets(const ProgramOptions& options) {
   result.specs = config ? TRY(configured_targets(*config, result.constraints, devices))
                         : TRY(select_targets(options.targets, result.constraints, devices));
   std::vector<std::pair<std::string, std::string>> apart = conflicting(result.specs);
+  if (config) result.memory_weight = config->memory_weight;
   if (config) apart.insert(apart.end(), config->incompatible.begin(), config->incompatible.end());
   result.compatible = compatible_targets(result.specs, apart);
   return result;

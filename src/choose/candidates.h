@@ -20,6 +20,7 @@ struct TargetChoice {
   TargetConstraints constraints;                // --exclude and --pin
   std::vector<PartitionSpecPtr> specs;          // the targets with their rules, the host last
   std::vector<std::vector<size_t>> compatible;  // sets of specs that may meet in one cover
+  double memory_weight = 0;                     // of a configuration
 
   // The first set with all of these targets, but for the host; null: there is none, or one set.
   const std::vector<size_t>* set_with(const std::set<Target>& targets) const;

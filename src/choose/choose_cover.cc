@@ -27,15 +27,16 @@ struct Entry {            // a cover in the race
   std::string text, key;  // in the database
   double predicted = 0;   // before it first ran; 0: it did not yet
   std::optional<CoverCheck> check;
+  size_t bytes = 0;  // that its program keeps; 0: not known
   // It cannot be made.
   bool is_broken = false;
   bool is_checked() const { return check || is_broken; }
 };
 
 // Its figure, and what it teaches.
-TimingRow timing_row(const Measured& figure, const NamedCover& cover, double predicted,
+TimingRow timing_row(const Measured& figure, const NamedCover& cover, const Entry& entry,
                      const std::string& source_key) {
-  return {source_key, alone(cover), cover.switches, predicted, figure};
+  return {source_key, alone(cover), cover.switches, entry.predicted, figure, entry.bytes};
 }
 
 // What the covers of other models in the database teach.
@@ -79,7 +80,7 @@ Entries enter_covers(const std::vector<NamedCover>& covers, const ChooseContext&
     std::optional<CoverCheck> check = context.checks.known(cover);
     if (check) all.racers.back().failure = refusal(*check, options.max_error);
     all.entries.push_back({all.entry_of.size() - 1, std::move(text), std::move(key),
-                           row ? row->predicted : 0, std::move(check)});
+                           row ? row->predicted : 0, std::move(check), row ? row->bytes : 0});
   }
   std::vector<size_t> order(all.entries.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -133,7 +134,7 @@ class Choice {
   }
 
   Result<CoverChoice> run() {
-    leave_out_large();
+    weigh();
     const std::vector<Racer> before = all_.racers;
     const bool all_known = std::all_of(before.begin(), before.end(), is_known);
     if (!all_known && options_.timing == TimingEffort::kNone) return choice_of(TRY(first_right()));
@@ -154,7 +155,7 @@ class Choice {
         context_.database.put(
             "cover", all_.entries[c].key, all_.entries[c].text,
             json_text(to_json(timing_row(*all_.racers[c].measured, covers_[all_.entries[c].cover],
-                                         all_.entries[c].predicted, options_.source_key))),
+                                         all_.entries[c], options_.source_key))),
             options_.context);
     return choice_of(TRY(fastest_right()));
   }
@@ -162,12 +163,20 @@ class Choice {
  private:
   static bool is_known(const Racer& c) { return c.measured || !c.failure.empty(); }
 
-  // Covers of programs that keep more than the user allows.
-  void leave_out_large() {
-    if (options_.memory_limits.empty()) return;
+  void note_bytes(size_t c, const Plan& plan) {
+    all_.entries[c].bytes = kept_bytes(plan);
+    all_.racers[c].charge =
+        options_.memory_weight * 1e-6 * static_cast<double>(all_.entries[c].bytes);
+  }
+
+  // Where memory matters: what programs keep. Covers of those that keep more than the user allows
+  // are left out.
+  void weigh() {
+    if (options_.memory_limits.empty() && options_.memory_weight == 0) return;
     for (size_t c = 0; c < all_.entries.size(); ++c) {
       const Result<LoweredPlan> lowered = lower_cover_(covers_[all_.entries[c].cover]);
       if (!lowered) continue;  // told where it is used
+      note_bytes(c, *lowered->plan);
       Status fits = check_memory(*lowered->plan, options_.memory_limits);
       if (!fits.ok()) all_.racers[c].failure = lacking(std::move(fits));
     }
@@ -228,7 +237,7 @@ class Choice {
     Entry& entry = all_.entries[c];
     const NamedCover& cover = covers_[entry.cover];
     std::string& failure = all_.racers[c].failure;
-    Result<std::shared_ptr<Contender>> made = make(cover);
+    Result<std::shared_ptr<Contender>> made = make(c);
     bool wrong = !made;
     if (!made) {
       failure = made.status().to_string();
@@ -256,8 +265,9 @@ class Choice {
     return std::shared_ptr<Contender>();
   }
 
-  Result<std::shared_ptr<Contender>> make(const NamedCover& cover) {
-    LoweredPlan lowered = TRY(lower_cover_(cover));
+  Result<std::shared_ptr<Contender>> make(size_t c) {
+    LoweredPlan lowered = TRY(lower_cover_(covers_[all_.entries[c].cover]));
+    note_bytes(c, *lowered.plan);
     Executor executor = TRY(Executor::create(lowered.plan, options_.threads));
     return std::make_shared<Contender>(Contender{std::move(executor), {}});
   }
@@ -347,16 +357,17 @@ class Choice {
 
   Result<CoverChoice> chosen(size_t winner) {
     CoverChoice result;
-    for (size_t i = 0; i < covers_.size(); ++i) {
-      const Racer& racer = all_.racers[all_.entry_of[i]];
-      const double predicted = all_.entries[all_.entry_of[i]].predicted;
-      result.timings.push_back({predicted, racer.failure.empty() ? racer.measured : std::nullopt,
-                                racer.failure,
-                                predicted > 0 ? predicted - covers_[i].plain_seconds : 0});
-    }
     result.index = all_.entries[winner].cover;
     // The winner's program is still alive, if it ran: its kernels are not compiled again.
     result.lowered = TRY(lower_cover_(covers_[*result.index]));
+    note_bytes(winner, *result.lowered.plan);
+    for (size_t i = 0; i < covers_.size(); ++i) {
+      const Racer& racer = all_.racers[all_.entry_of[i]];
+      const Entry& entry = all_.entries[all_.entry_of[i]];
+      result.timings.push_back(
+          {entry.predicted, racer.failure.empty() ? racer.measured : std::nullopt, racer.failure,
+           entry.predicted > 0 ? entry.predicted - covers_[i].plain_seconds : 0, entry.bytes});
+    }
     return result;
   }
 

@@ -27,6 +27,7 @@ struct CoverTiming {
   std::string failure = {};  // why it could not be timed
   // Of the prediction: what other models taught, and costs that were measured again since.
   double correction_seconds = 0;
+  size_t bytes = 0;  // that its program keeps (memory_limits.h); 0: not known
 };
 
 // What a cover is predicted to take, in seconds, from costs measured in isolation and what covers
@@ -68,6 +69,7 @@ struct ChooseOptions {
   TimingEffort timing = TimingEffort::kFull;
   Effort effort = Effort::kDefault;
   std::vector<MemoryLimit> memory_limits;
+  double memory_weight = 0;   // seconds that a megabyte which a program keeps counts as
   NoiseGate* gate = nullptr;  // not null: programs are timed in quiet moments
   Pace* pace = nullptr;       // not null: timing rests beside other work of this process
 };

@@ -26,13 +26,15 @@ bool same_device(const VirtualDevice& a, const VirtualDevice& b) {
   return a.device == b.device && a.id == b.id;
 }
 
-size_t bytes_on(const Plan& plan, const VirtualDevice& device) {
-  size_t bytes = same_device(device, {}) ? plan.arena_bytes : 0;
+// On devices that `counts` accepts.
+template <typename Counts>
+size_t bytes_on(const Plan& plan, Counts&& counts) {
+  size_t bytes = counts(VirtualDevice()) ? plan.arena_bytes : 0;
   for (const DeviceArena& arena : plan.device_arenas)
-    if (same_device(arena.device, device)) bytes += arena.bytes;
+    if (counts(arena.device)) bytes += arena.bytes;
   std::set<const Kernel*> kernels;
   for (const Step& step : plan.steps)
-    if (same_device(step.device, device) && kernels.insert(step.kernel.get()).second)
+    if (counts(step.device) && kernels.insert(step.kernel.get()).second)
       bytes += step.kernel->constant_bytes();
   return bytes;
 }
@@ -55,9 +57,15 @@ Result<std::vector<MemoryLimit>> parse_memory_limits(const std::vector<std::stri
   return limits;
 }
 
+size_t kept_bytes(const Plan& plan) {
+  return bytes_on(plan, [](const VirtualDevice&) { return true; });
+}
+
 Status check_memory(const Plan& plan, const std::vector<MemoryLimit>& limits) {
   for (const MemoryLimit& limit : limits)
-    if (const size_t bytes = bytes_on(plan, limit.device); bytes > limit.bytes)
+    if (const size_t bytes = bytes_on(
+            plan, [&](const VirtualDevice& device) { return same_device(device, limit.device); });
+        bytes > limit.bytes)
       return error(ErrorCode::kUnavailable, "--memory {}: it keeps {} bytes on {}", limit.text,
                    bytes, device_text(limit.device));
   return {};

@@ -19,6 +19,9 @@ struct MemoryLimit {
 Result<std::vector<MemoryLimit>> parse_memory_limits(const std::vector<std::string>& texts,
                                                      const DeclaredDevices& devices);
 
+// What a program keeps on all devices: the arenas, and what its kernels hold of constants.
+size_t kept_bytes(const Plan& plan);
+
 // kUnavailable where the plan keeps more: the arenas of all of the device's scopes, and what its
 // kernels hold of constants.
 Status check_memory(const Plan& plan, const std::vector<MemoryLimit>& limits);

@@ -45,6 +45,9 @@ Measured scaled(Measured figure, double factor) {
 
 using Meetings = std::set<std::pair<size_t, size_t>>;  // of two to the end, the lower index first
 
+// What decides.
+double charged(const Racer& racer) { return racer.measured->median + racer.charge; }
+
 bool is_like(double seconds, double fastest) { return seconds <= (1 + kAlike) * fastest; }
 
 // Everybody in one group. Leaves the winner in `players`; figures go to `racers`.
@@ -70,27 +73,34 @@ Status play(std::vector<Player>& players, std::vector<Racer>& racers, const Race
       player.add(std::move(samples));
     }
     size_t rounds = static_cast<size_t>(round) + 1;
-    std::stable_sort(players.begin(), players.end(), [&](const Player& a, const Player& b) {
-      return a.median_of_first(rounds) < b.median_of_first(rounds);
-    });
+    const auto charge = [&](const Player& player) { return racers[player.index].charge; };
+    const auto figure = [&](const Player& player) {
+      return player.median_of_first(rounds) + charge(player);
+    };
+    std::stable_sort(players.begin(), players.end(),
+                     [&](const Player& a, const Player& b) { return figure(a) < figure(b); });
     if (players.size() > 2) {
       if (rounds < options.least_blocks) continue;
       part = std::min(1.0, 2 * part);
       size_t keep = (players.size() + 1) / 2;
       while (players.size() > keep) drop_last();
-      const double reached = likely_interval(of_blocks(players[0].blocks)).high;
-      while (players.size() > 2 && likely_interval(of_blocks(players.back().blocks)).low > reached)
-        drop_last();
+      const auto likely = [&](const Player& player) {
+        const Interval alone = likely_interval(of_blocks(player.blocks));
+        return Interval{alone.low + charge(player), alone.high + charge(player)};
+      };
+      const double reached = likely(players[0]).high;
+      while (players.size() > 2 && likely(players.back()).low > reached) drop_last();
     } else if (players.size() == 2) {
       Interval best = median_interval(players[0].samples_of_first(rounds));
       Interval other = median_interval(players[1].samples_of_first(rounds));
-      bool surely = other.low > (1 + options.surely) * best.high;
+      bool surely =
+          other.low + charge(players[1]) > (1 + options.surely) * (best.high + charge(players[0]));
       bool enough = round + 1 >= options.blocks ||
                     (rounds >= options.least_blocks && spent >= options.seconds);
       if (!surely && !enough) continue;
       met.insert(std::minmax(players[0].index, players[1].index));
       if (racers[players[1].index].rank < racers[players[0].index].rank &&
-          is_like(players[1].median_of_first(rounds), players[0].median_of_first(rounds)))
+          is_like(figure(players[1]), figure(players[0])))
         std::swap(players[0], players[1]);
       drop_last();
     }
@@ -125,9 +135,8 @@ std::vector<size_t> two_best(const std::vector<Racer>& racers) {
   std::vector<size_t> ranking;
   for (size_t i = 0; i < racers.size(); ++i)
     if (racers[i].measured && racers[i].failure.empty()) ranking.push_back(i);
-  std::stable_sort(ranking.begin(), ranking.end(), [&](size_t a, size_t b) {
-    return racers[a].measured->median < racers[b].measured->median;
-  });
+  std::stable_sort(ranking.begin(), ranking.end(),
+                   [&](size_t a, size_t b) { return charged(racers[a]) < charged(racers[b]); });
   ranking.resize(std::min<size_t>(ranking.size(), 2));
   return ranking;
 }
@@ -156,10 +165,10 @@ std::optional<size_t> winner_of(const std::vector<Racer>& racers) {
   const std::vector<size_t> ranking = two_best(racers);
   if (ranking.empty()) return std::nullopt;
   size_t winner = ranking[0];
-  const double fastest = racers[winner].measured->median;
+  const double fastest = charged(racers[winner]);
   for (size_t i = 0; i < racers.size(); ++i)
     if (racers[i].measured && racers[i].failure.empty() && racers[i].rank < racers[winner].rank &&
-        is_like(racers[i].measured->median, fastest))
+        is_like(charged(racers[i]), fastest))
       winner = i;
   return winner;
 }

@@ -34,6 +34,7 @@ struct Racer {
   std::string failure;               // why it cannot take part
   RunBlock run = {};  // afterwards: of the winner, if it ran, so that its program is still alive
   size_t rank = 0;    // of programs that are alike the lowest wins
+  double charge = 0;  // seconds that count beside what it takes; known once it is made ready
 };
 
 // What is behind another by no more than this part of its time is like it.

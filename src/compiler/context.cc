@@ -135,6 +135,7 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
       choosing(choose_options(model)),
       dumps_(std::move(opened.dumps)) {
   gate.allow(seconds_for_quiet(options.effort));
+  choosing.memory_weight = candidates.memory_weight;
   lowering_.compile = compile;
   lowering_.input_names = names_of(model.inputs());
   lowering_.output_names = names_of(model.outputs());

@@ -82,6 +82,7 @@ json to_json(const TimingRow& value) {
   return {{"source", value.source},
           {"parts", {{"seconds", value.kernel_seconds}, {"switches", value.switches}}},
           {"predicted", value.predicted},
+          {"bytes", value.bytes},
           {"cost", to_json(Cost(value.measured))}};
 }
 
@@ -93,6 +94,7 @@ Result<TimingRow> cover_row_from_json(const json& j) {
   row.kernel_seconds = TRY(parts.number("seconds", kSeconds));
   row.switches = static_cast<size_t>(TRY(parts.integer("switches", 0, kMostSwitches)));
   row.predicted = TRY(fields.number("predicted", kSeconds, 0.0));
+  row.bytes = static_cast<size_t>(TRY(fields.integer("bytes", 0, int64_t{1} << 60, 0)));
   const Cost cost = TRY(cost_from_json(*TRY(fields.object("cost"))));
   if (measured(cost) == nullptr || measured(cost)->median <= 0)
     return internal_error("'cost' is no time");

@@ -57,6 +57,7 @@ struct TimingRow {
   size_t switches = 0;        // between thread pools
   double predicted = 0;       // seconds, before it first ran; 0: not known
   Measured measured;          // end to end
+  size_t bytes = 0;           // that its program keeps; 0: not known
 };
 
 // The text of the row with what the machine's speed was probed to be.

@@ -49,13 +49,14 @@ class Reader {
   explicit Reader(PartitionConfig& config) : config_(config) {}
 
   Status run(const json& root) {
-    TRY(object(root, "", {"targets", "incompatible", "mock_costs"}));
+    TRY(object(root, "", {"targets", "incompatible", "memory_weight", "mock_costs"}));
     const json targets = TRY(member(root, "", "targets"));
     if (!targets.is_array() || targets.empty())
       return bad("/targets", "a list of at least one target", targets);
     for (size_t i = 0; i < targets.size(); ++i)
       TRY(target(targets[i], "/targets/" + std::to_string(i)));
     if (root.contains("incompatible")) TRY(incompatible(root["incompatible"], "/incompatible"));
+    if (root.contains("memory_weight")) TRY(memory_weight(root["memory_weight"]));
     if (root.contains("mock_costs")) TRY(mock_costs(root["mock_costs"], "/mock_costs"));
     return {};
   }
@@ -172,6 +173,13 @@ class Reader {
       config_.incompatible.emplace_back(value[i][0].get<std::string>(),
                                         value[i][1].get<std::string>());
     }
+    return {};
+  }
+
+  Status memory_weight(const json& value) {
+    if (!value.is_number() || !(value.get<double>() >= 0) || !std::isfinite(value.get<double>()))
+      return bad("/memory_weight", "a number from 0", value);
+    config_.memory_weight = value.get<double>();
     return {};
   }
 

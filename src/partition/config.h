@@ -37,6 +37,7 @@ struct PartitionConfig {
   std::vector<std::optional<bool>> merges;  // each target's "merge", where it was given
   std::vector<std::pair<std::string, std::string>> incompatible;  // targets by name
   std::optional<MockCostTable> mock_costs;
+  double memory_weight = 0;  // seconds that a megabyte which a program keeps counts as
 
   Status error_at(const std::string& pointer, const std::string& message) const;
 };

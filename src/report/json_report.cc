@@ -255,6 +255,16 @@ json memory_json(const CompileReport& report, const RunFacts& facts) {
   return memory;
 }
 
+// Whether no other cover that was timed is both as fast and as small.
+bool is_on_front(const ReportedPlan& cover, const std::vector<ReportedPlan>& covers) {
+  if (!cover.measured || cover.bytes == 0) return false;
+  return std::none_of(covers.begin(), covers.end(), [&](const ReportedPlan& other) {
+    if (!other.measured || other.bytes == 0) return false;
+    const double slower = other.measured->median - cover.measured->median;
+    return slower <= 0 && other.bytes <= cover.bytes && (slower < 0 || other.bytes < cover.bytes);
+  });
+}
+
 json covers_json(const std::vector<ReportedPlan>& covers) {
   json list = json::array();
   for (const ReportedPlan& cover : covers) {
@@ -264,6 +274,8 @@ json covers_json(const std::vector<ReportedPlan>& covers) {
                   {"predicted_ms", 1e3 * cover.predicted_seconds},
                   {"chosen", cover.chosen}};
     if (cover.measured) entry["measured_ms"] = milliseconds(*cover.measured);
+    if (cover.bytes > 0) entry["memory"] = cover.bytes;
+    if (is_on_front(cover, covers)) entry["on_front"] = true;
     if (!cover.failure.empty()) entry["failure"] = cover.failure;
     list.push_back(std::move(entry));
   }

@@ -129,6 +129,20 @@ TEST(Race, AProgramThatIsSurelySlowerDoesNotWinByItsRank) {
   EXPECT_EQ(*run_race(racers, field.prepare(), {.alive = 3}), 0u);
 }
 
+// What a program costs besides counts like time, as soon as it is made ready.
+TEST(Race, AChargeCountsBesideTheTime) {
+  Field field({1.0, 1.1, 1.3, 1.2});
+  std::vector<Racer> racers = field.racers();
+  const Prepare prepare = field.prepare();
+  const Prepare charging = [&](size_t index) -> Result<RunBlock> {
+    racers[index].charge = index == 1 ? 0 : 0.4;
+    return prepare(index);
+  };
+  EXPECT_EQ(*run_race(racers, charging, {.alive = 4}), 1u);
+  EXPECT_NEAR(racers[0].measured->median, 1.0, 0.02) << "its figure is its time alone";
+  EXPECT_EQ(winner_of(racers), 1u);
+}
+
 TEST(Race, WhatIsKnownIsNotTimedAgainAndNewFiguresAreOnItsScale) {
   Field field({1.0, 1.2, 0.9, 1.1});
   std::vector<Racer> racers = field.racers();
