@@ -82,11 +82,14 @@ Entries enter_covers(const std::vector<NamedCover>& covers, const ChooseContext&
     all.entries.push_back({all.entry_of.size() - 1, std::move(text), std::move(key),
                            row ? row->predicted : 0, std::move(check), row ? row->bytes : 0});
   }
-  std::vector<size_t> order(all.entries.size());
+  std::vector<size_t> order(covers.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  const auto place = [&](size_t c) { return declared_order(covers[all.entries[c].cover]); };
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
-  for (size_t rank = 0; rank < order.size(); ++rank) all.racers[order[rank]].rank = rank;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return declared_order(covers[a]) > declared_order(covers[b]);
+  });
+  // Of equal covers the first in order counts.
+  for (size_t i = 0; i < order.size(); ++i)
+    all.racers[all.entry_of[order[i]]].rank = order.size() - i;
   return all;
 }
 

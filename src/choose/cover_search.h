@@ -25,14 +25,15 @@ struct NamedCover : Cover {
   double overlap_seconds = 0;   // of plain_seconds, that devices save by computing side by side
   std::string text = {};        // identifies it among those of one model
   bool lowered = false;         // some kernel rounds to a smaller float type
+  bool stays = false;           // it was there before: what is no faster does not take its place
   size_t toolchains = 0;        // but the host, and those that only place tensors in one another
   int priorities = 0;           // BackendTraits::priority of all kernels, added up
 };
 
-// Where the clock cannot tell covers apart, the first in this order is used: of the fewest
-// toolchains, then the fewest kernels, then those of the toolchains that are declared first.
+// Where the clock cannot tell covers apart, the first in this order is used: what was there before,
+// then the fewest toolchains, the fewest kernels, the toolchains that are declared first.
 inline auto declared_order(const NamedCover& cover) {
-  return std::tuple(cover.toolchains, cover.kernels.size(), cover.priorities,
+  return std::tuple(!cover.stays, cover.toolchains, cover.kernels.size(), cover.priorities,
                     std::string_view(cover.text));
 }
 

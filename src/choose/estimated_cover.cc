@@ -12,8 +12,10 @@ bool is_of_row(const MeasuredVariant& row) {
 
 }  // namespace
 
-EstimatedSearch::EstimatedSearch(LightContext context)
-    : context_(std::move(context)), expected_(context_.costs, Missing::kExpect) {}
+EstimatedSearch::EstimatedSearch(LightContext context, bool of_rows)
+    : context_(std::move(context)),
+      expected_(context_.costs, Missing::kExpect),
+      wants_rows_(of_rows) {}
 
 // Those of targets that compile fast, and of others, the host among them, where none of these can
 // do some of it.
@@ -51,14 +53,15 @@ Result<CoverSearch> EstimatedSearch::find() {
     const NamedCover& cover = expected.covers.at(0);
     if (cover.text == last) return unsupported("what is expected to be the fastest fails");
     last = cover.text;
+    is_of_rows_ =
+        std::all_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
+          return expected.candidates[kernel.candidate].is_host() ||
+                 is_of_row(row_of(kernel, expected.candidates));
+        });
+    if (wants_rows_ && !is_of_rows_) return unsupported("some kernels have no rows");
     tried_ = std::make_unique<LightSearch>(context_, nullptr);
     Result<CoverSearch> found = tried_->adopt(cover, expected.candidates);
     if (found) {
-      is_of_rows_ =
-          std::all_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
-            return expected.candidates[kernel.candidate].is_host() ||
-                   is_of_row(row_of(kernel, expected.candidates));
-          });
       found->covers[0].name = "by estimates";
       found->covers[0].origin = kFirstAnswer;
       return found;
@@ -97,6 +100,26 @@ void EstimatedSearch::refuse(const std::string& kernel, const std::string& reaso
       entry.costs = std::move(costs);
     }
   }
+}
+
+Result<CoverSearch> standing_cover(const LightContext& context,
+                                   const std::optional<PlanRow>& known) {
+  if (known) {
+    // What is known of its kernels the search counts.
+    CostCounts& counts = context.costs.store().counts;
+    const CostCounts before = counts;
+    Result<CoverSearch> again = LightCovers(context, {nullptr}).find_again(*known);
+    counts = before;
+    return again;
+  }
+  if (context.costs.is_frozen()) return unsupported("no plan is known");
+  return EstimatedSearch(context, true).find();
+}
+
+void add_standing(const CoverSearch& standing, CoverSearch& found) {
+  NamedCover cover = standing.covers[0];
+  cover.stays = true;
+  add_cover(cover, standing.candidates, found);
 }
 
 }  // namespace collage

@@ -14,7 +14,8 @@ namespace collage {
 
 class EstimatedSearch {
  public:
-  explicit EstimatedSearch(LightContext context);
+  // `of_rows`: only a cover whose kernels were all measured on such a processor.
+  explicit EstimatedSearch(LightContext context, bool of_rows = false);
   Result<CoverSearch> find();
   // Whether what it found last is of kernels that were measured on such a processor, here or
   // elsewhere: then no other needs to be timed beside it.
@@ -32,7 +33,14 @@ class EstimatedSearch {
   std::optional<Candidates> candidates_;
   std::optional<ModelCosts> costs_;
   std::unique_ptr<LightSearch> tried_;  // holds the kernels until they are lowered
+  const bool wants_rows_;
   bool is_of_rows_ = false;
 };
+
+// What stays unless something is faster beyond noise, so that noise changes no plan: what was
+// chosen before, else what rows of such a processor make the fastest. An error where there is none.
+Result<CoverSearch> standing_cover(const LightContext& context,
+                                   const std::optional<PlanRow>& known);
+void add_standing(const CoverSearch& standing, CoverSearch& found);
 
 }  // namespace collage

@@ -1,7 +1,9 @@
 #include "choose/race.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <set>
 #include <span>
@@ -159,6 +161,25 @@ Status play_final(std::vector<Player>& players, std::vector<Racer>& racers, Race
   return {};
 }
 
+// Whom the fastest has to meet yet: the first in rank that may be like it, else who won last, where
+// the fastest was dropped early and may have had luck; itself: nobody.
+size_t rival_of(size_t fastest, size_t last, const std::vector<Racer>& racers,
+                const Meetings& met) {
+  std::map<size_t, size_t> by_rank;
+  for (size_t i = 0; i < racers.size(); ++i)
+    if (racers[i].measured && racers[i].failure.empty() && racers[i].rank < racers[fastest].rank)
+      by_rank.emplace(racers[i].rank, i);
+  for (const auto& [rank, i] : by_rank) {
+    const bool have_met = met.contains(std::minmax(i, fastest));
+    const double doubt = have_met ? 0
+                                  : 2 * std::hypot(error_in_turns(*racers[i].measured),
+                                                   error_in_turns(*racers[fastest].measured));
+    if (is_like(charged(racers[i]) - doubt, charged(racers[fastest])))
+      return have_met ? fastest : i;
+  }
+  return met.contains(std::minmax(last, fastest)) ? fastest : last;
+}
+
 }  // namespace
 
 std::optional<size_t> winner_of(const std::vector<Racer>& racers) {
@@ -223,13 +244,14 @@ Result<std::optional<size_t>> run_race(std::vector<Racer>& racers, const Prepare
     players[0].forget();
     ++groups;
   }
-  if (fresh && groups > 1 && go_on) TRY(meet(two_best(racers)));
+  if (fresh && groups > 1 && go_on) {
+    met.clear();  // they met for a few blocks
+    TRY(meet(two_best(racers)));
+  }
   for (int meeting = 0; fresh && go_on && !players.empty() && meeting < options.meetings;
        ++meeting) {
-    const size_t fastest = *best(), preferred = *winner_of(racers);
-    // Who was dropped early may have had luck.
-    const size_t other = preferred != fastest ? preferred : players[0].index;
-    if (other == fastest || met.contains(std::minmax(other, fastest))) break;
+    const size_t fastest = *best(), other = rival_of(fastest, players[0].index, racers, met);
+    if (other == fastest) break;
     TRY(meet({fastest, other}));
   }
   const std::optional<size_t> winner = winner_of(racers);

@@ -24,6 +24,8 @@ struct Row {
   }
 };
 
+constexpr double kMost = 0.1;
+
 double error_of(const Row& row, bool in_turns) {
   if (is_exact(*row.figure)) return 0;
   return in_turns ? error_in_turns(*row.figure) : standard_error(*row.figure);
@@ -33,7 +35,8 @@ bool is_surely_slower(const Row& row, const Row& fastest) {
   const bool in_turns = row.costs == fastest.costs &&
                         blocks_of(*row.figure).size() == blocks_of(*fastest.figure).size();
   const double error = std::hypot(error_of(row, in_turns), error_of(fastest, in_turns));
-  return row.searched->seconds - fastest.searched->seconds > 2 * error;
+  const double least = fastest.searched->seconds;
+  return row.searched->seconds - least > std::min(2 * error, kMost * least);
 }
 
 std::vector<Row> rows_of(std::span<const size_t> numbers,

@@ -5,8 +5,9 @@
 // the same model gets the same plan.
 //
 // Kernels do the same where they have equal nodes, take and give them in equal encodings, and err
-// by as much. One is surely slower if it is so by more than two standard errors of the difference;
-// variants of one target were timed in turns, so what differs from moment to moment does not count.
+// by as much. One is surely slower if it is so by more than two standard errors of the difference,
+// or by a tenth; variants of one target were timed in turns, so what differs from moment to moment
+// does not count.
 #pragma once
 
 #include <map>

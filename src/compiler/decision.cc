@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "choose/culprits.h"
 #include "choose/demanded_costs.h"
+#include "choose/estimated_cover.h"
 #include "choose/in_situ_ratio.h"
 #include "choose/known_plan.h"
 #include "choose/light_cover.h"
@@ -214,16 +215,19 @@ Result<std::vector<std::string>> blamed(const NamedCover& cover, const CoverSear
   return culprits;
 }
 
-LightCovers light_covers(const Candidates& candidates, CompileContext& context) {
-  std::vector<PartitionSpecPtr> leaders = {nullptr};
-  if (context.answers_first) leaders = leaders_of(candidates);
+LightContext light_context(const Candidates& candidates, CompileContext& context) {
   const auto compile = [&context](const Function& function, const CandidatePartition& partition,
                                   const Variant& variant) {
     return context.kernels.compile(function, partition, variant, context.compile);
   };
-  return {{candidates, context.costs, demands_of(context.options), context.compile, compile,
-           context.progress, context.answers_first},
-          leaders};
+  return {candidates, context.costs,    demands_of(context.options), context.compile,
+          compile,    context.progress, context.answers_first};
+}
+
+LightCovers light_covers(const Candidates& candidates, CompileContext& context) {
+  std::vector<PartitionSpecPtr> leaders = {nullptr};
+  if (context.answers_first) leaders = leaders_of(candidates);
+  return {light_context(candidates, context), leaders};
 }
 
 Result<Decision> decide_lightly(const Candidates& candidates, CompileContext& context,
@@ -283,22 +287,25 @@ Result<Decision> decide_by_costs(Searched searched, const Candidates& candidates
       context);
 }
 
-// The first answer's cover with what its kernels and conversions cost, as far as there is time.
-Result<CoverSearch> measured_first(const Decision& first, const Candidates& candidates,
-                                   CompileContext& context) {
-  const std::vector<CostedCandidate>& used = first.found.candidates;
+// The cover with what its kernels and conversions cost, as far as there is time.
+Result<CoverSearch> measured_first(const NamedCover& cover,
+                                   const std::vector<CostedCandidate>& used,
+                                   const Candidates& candidates, CompileContext& context) {
   std::vector<KernelQuestion> questions;
-  for (const Cover::Kernel& kernel : first.cover().kernels)
+  for (const Cover::Kernel& kernel : cover.kernels)
     questions.push_back({used[kernel.candidate].function,
                          used[kernel.candidate].partition.spec->target,
                          row_of(kernel, used).variant});
-  TRY(DemandedCosts(context.costs, first.demands, used, context.progress).kernel_costs(questions));
-  for (const ChosenConversion& change : first.cover().conversions)
+  TRY(DemandedCosts(context.costs, demands_of(context.options), used, context.progress)
+          .kernel_costs(questions));
+  for (const ChosenConversion& change : cover.conversions)
     TRY(context.costs.conversion_cost(
         context.graph.node(change.tensor.node).expr->type().leaves().at(change.tensor.leaf),
         change.from, change.to));
-  return light_covers(candidates, context)
-      .find_again(plan_of(first.cover(), first.found.candidates));
+  CoverSearch again = TRY(light_covers(candidates, context).find_again(plan_of(cover, used)));
+  again.covers[0].name = cover.name;
+  again.covers[0].origin = cover.origin;
+  return again;
 }
 
 // What is measured in the time allowed decides beside the first answer's cover, whose kernels are
@@ -306,7 +313,8 @@ Result<CoverSearch> measured_first(const Decision& first, const Candidates& cand
 Result<Decision> decide_in_time(const Decision& first, const Candidates& candidates,
                                 CompileContext& context) {
   context.costs.measure_for(*context.options.budget_seconds);
-  const Result<CoverSearch> rival = measured_first(first, candidates, context);
+  const Result<CoverSearch> rival =
+      measured_first(first.cover(), first.found.candidates, candidates, context);
   context.tries = false;
   Result<std::optional<Searched>> by_cost = search_and_remeasure(candidates, context);
   context.tries = true;
@@ -326,7 +334,7 @@ Result<Decision> decide_in_time(const Decision& first, const Candidates& candida
     });
   }
   // It is no rival if a kernel of it failed when it was measured.
-  if (rival) add_cover(rival->covers[0], rival->candidates, found);
+  if (rival) add_standing(*rival, found);
   context.choosing.timing = TimingEffort::kFull;
   Decision decision = TRY(decide_by_costs(std::move(*searched), candidates, context));
   decision.complete = complete;
@@ -354,9 +362,16 @@ Result<Decision> decide_anew(const Candidates& candidates, const std::optional<P
     context.tries = false;
     context.choosing.timing = TimingEffort::kFull;
   }
+  Result<CoverSearch> standing = context.options.cost_model != nullptr
+                                     ? unsupported("costs alone decide")
+                                     : standing_cover(light_context(candidates, context), known);
   std::optional<Searched> by_cost = TRY(search_and_remeasure(candidates, context));
   allow_checking(context);
   if (!by_cost) return decide_lightly(candidates, context, {});
+  if (standing && standing->covers[0].plain_seconds == 0)  // with what costs are known now
+    standing = standing_cover(light_context(candidates, context),
+                              plan_of(standing->covers[0], standing->candidates));
+  if (standing) add_standing(*standing, by_cost->found);
   Decision decision = TRY(decide_by_costs(std::move(*by_cost), candidates, context));
   decision.complete = !context.costs.was_over();
   return decision;
@@ -377,7 +392,7 @@ Result<std::optional<CoverSearch>> search(const Candidates& candidates, CompileC
 
 Result<Decision> decide(const Candidates& candidates, CompileContext& context) {
   const KnownPlan plan(candidates, context.options, context.choosing, *context.database);
-  const std::optional<PlanRow> known = context.answers_first ? plan.find() : std::nullopt;
+  const std::optional<PlanRow> known = context.light ? std::nullopt : plan.find();
   Decision decision = TRY(decide_anew(candidates, known, context));
   // What is wrong on the user's inputs may be right for others.
   const bool is_of_inputs = !context.options.check_inputs.empty() && decision.light && known;

@@ -51,8 +51,10 @@ def check_partition_of_the_user(bench):
         (loss,) = re.findall(rf"^over {one['name']} .*; apparent loss (.*)%$", printed, re.MULTILINE)
         assert abs(float(loss) - 100 * one["apparent_loss"]) <= 0.051, printed
     other = bench.save("batch.onnx", tiny_models.small_net(batch="n"))
-    assert "its inputs are not those of" in bench.run("bench", other, "--dim", "n=5", *flags, "--compare", "mine.collage", status=2)
-    assert "single inferences" in bench.run("bench", name, *flags, "--streams", "1", "--compare", "mine.relay", status=2)
+    for arguments, reason in (((other, "--dim", "n=5", "--compare", "mine.collage"), "its inputs are not those of"),
+                              ((name, "--streams", "1", "--compare", "mine.relay"), "single inferences")):
+        refused = command.run(["bench", *arguments, *flags], bench.folder, cache=bench.cache)
+        assert refused.returncode == 2 and reason in refused.stderr, refused
 
 
 def check_comparison_of_shapes(bench):
@@ -169,7 +171,7 @@ def check_single_backend_runs_again(bench):
 
 
 CHECKS = (check_models_in_stages, check_loops_and_selections, check_verify_against_another_runtime, check_single_backend_runs_again, check_comparison_decides, check_comparison_of_shapes, check_comparison_of_constants, check_comparison_tells_wrong_outputs,
-          check_what_roundings_move_is_no_difference)
+          check_what_roundings_move_is_no_difference, check_partition_of_the_user)
 
 
 if __name__ == "__main__":

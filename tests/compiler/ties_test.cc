@@ -109,6 +109,14 @@ TEST_F(Ties, DoNotHideWhatIsFaster) {
   EXPECT_EQ(kernels(), four("native 1")) << "the first is slower than what timing in turns can err";
 }
 
+TEST_F(Ties, AreNoneBeyondATenthHoweverDisturbed) {
+  Measured slow = about(1.2);
+  slow.p90 = 3;
+  slow.p10 = 0.5;
+  add_all(spec("native"), {slow, about(1)});
+  EXPECT_EQ(kernels(), four("native 1"));
+}
+
 TEST_F(Ties, GoToTheTargetThatIsDeclaredFirst) {
   add_all(spec("onednn"), {about(1.06)});
   add_all(spec("native"), {about(1)});
@@ -190,6 +198,9 @@ TEST_F(Ties, OfWholeCoversGoToFewerToolchainsAndThenToFewerKernels) {
     return made;
   };
   EXPECT_LT(declared_order(cover(1, 9, 90)), declared_order(cover(2, 3, 10)));
+  NamedCover standing = cover(3, 9, 90);
+  standing.stays = true;
+  EXPECT_LT(declared_order(standing), declared_order(cover(1, 3, 10))) << "it was there before";
   EXPECT_LT(declared_order(cover(1, 3, 90)), declared_order(cover(1, 4, 10)));
   EXPECT_LT(declared_order(cover(1, 3, 60)), declared_order(cover(1, 3, 90)));
   add(spec("onednn"), 1, {exactly(1)});

@@ -34,13 +34,13 @@ Result<OwnPartition> own_partition(const std::string& file, const Model& model,
     SharedOptions as_it_is;
     as_it_is.model = file;
     as_it_is.required_signature = options.required_signature;
-    result.opened = TRY(open_artifact(as_it_is, EmbeddedWeights::kUnread));
+    result.opened.emplace(TRY(open_artifact(as_it_is, EmbeddedWeights::kUnread)));
     infos = result.opened->model.inputs();
   } else {
     const Model other = TRY(load(own));
     double seconds = 0;
     infos = other.inputs();
-    result.compiled = TRY(compile(other, own, &seconds));
+    result.compiled.emplace(TRY(compile(other, own, &seconds)));
   }
   const std::vector<TensorInfo>& wanted = model.inputs();
   if (!std::equal(infos.begin(), infos.end(), wanted.begin(), wanted.end(),
