@@ -77,6 +77,21 @@ TEST(ConvolutionTasks, OfAMapOfOneRowAreEquallyManyForEachThread) {
   }
 }
 
+TEST(ConvolutionTasks, ComputeNoPixelOfAnothers) {
+  ConvProblem p;
+  p.shape.in_channels = 144;
+  p.shape.out_channels = 24;
+  for (int64_t pixels = 1; pixels < 500; ++pixels) {
+    p.shape.in = p.shape.out = {1, 1, pixels};
+    for (const ConvSchedule& s : conv_schedules(p, 2, true)) {
+      if (s.split != ConvSchedule::Split::kRows || pixels % s.x_tile == 0) continue;
+      const int64_t tiles = ceil_div(pixels, int64_t{s.x_tile});
+      const int64_t last = tiles - (ceil_div(tiles, int64_t{s.strip}) - 1) * s.strip;
+      EXPECT_TRUE(last > 1 || tiles == 1) << pixels << " " << s.to_string();
+    }
+  }
+}
+
 class ConvolutionTest : public ::testing::TestWithParam<ConvCase> {};
 
 TEST_P(ConvolutionTest, MatchesTheReference) {

@@ -61,12 +61,17 @@ int rows_of_task(const ConvShape& s, const Tile& t, int threads) {
 }
 
 /// Tiles of a task where the map is one row: several tasks a thread, equally much for each thread.
+/// A last tile that is no whole one computes pixels of the tile before again, which round otherwise
+/// at another place of a tile: both are in one task, so that the last one's stay.
 int tiles_of_task(const ConvShape& s, const Tile& t, int threads) {
   const int64_t rows = s.batch * s.out[0], tiles = ceil_div(s.out[2], t.x);
-  int64_t best = 1, least = INT64_MAX;
-  for (int64_t n = 1; n <= std::max<int64_t>(1, rows * tiles / (4 * threads)); ++n) {
-    const int64_t of_thread = ceil_div(rows * ceil_div(tiles, n), threads) * n;
-    if (of_thread > least) continue;
+  const int64_t most = std::max<int64_t>(1, rows * tiles / (4 * threads));
+  int64_t best = tiles, least = INT64_MAX;
+  for (int64_t n = 1; n <= tiles && (n <= most || least == INT64_MAX); ++n) {
+    const int64_t tasks = ceil_div(tiles, n), last = tiles - (tasks - 1) * n;
+    const int64_t of_thread = ceil_div(rows * tasks, threads) * n;
+    const bool parted = s.out[2] % t.x != 0 && tasks > 1 && last == 1;
+    if (parted || of_thread > least) continue;
     least = of_thread;
     best = n;
   }
