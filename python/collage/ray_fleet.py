@@ -1,4 +1,4 @@
-"""Workers of a fleet (docs/cost-model.md) on the nodes of a Ray cluster.
+"""Workers of a fleet (docs/fleet.md) on the nodes of a Ray cluster.
 
     ray start --address=HEAD:6379 --resources='{"collage": 1}'      # each node that is to measure
     python -m collage.ray_fleet postgresql://ann@costs/costs [--ray ADDRESS] [FLAG of `collage worker`...]

@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "backend/targets/backends.h"
 #include "choose/cover_search.h"
+#include "compiler/bare_spec.h"
 #include "partition/rules/union_rule.h"
 #include "search/search.h"
 
@@ -101,13 +102,6 @@ class CoverProblems : public ::testing::Test {
     graph_.emplace(make_function({x}, value));
   }
 
-  static PartitionSpecPtr spec(const std::string& kind, bool is_host = false) {
-    auto made = std::make_shared<PartitionSpec>();
-    made->name = made->target.kind = kind;
-    made->is_host = is_host;
-    return made;
-  }
-
   // One candidate a call; without `seconds` nobody measured it.
   void add(const PartitionSpecPtr& spec, PostDfsIndex node, std::optional<double> seconds) {
     SubGraph alone = SubGraph::of(*graph_, IndexSet({node}));
@@ -142,7 +136,8 @@ class CoverProblems : public ::testing::Test {
 };
 
 TEST_F(CoverProblems, AKernelOfTheHostThatNobodyMeasuredIsDearerThanAMeasuredOne) {
-  const PartitionSpecPtr host = spec("reference", true), native = spec("native");
+  const PartitionSpecPtr host = testing::bare_spec("reference", true),
+                         native = testing::bare_spec("native");
   for (const PostDfsIndex call : calls()) {
     add(host, call, std::nullopt);
     add(native, call, 20e-6);
@@ -161,7 +156,7 @@ TEST_F(CoverProblems, AKernelOfTheHostThatNobodyMeasuredIsDearerThanAMeasuredOne
 }
 
 TEST_F(CoverProblems, ACoverCountsTheSwitchesBetweenPoolsAndNotTheirCharges) {
-  const PartitionSpecPtr team = spec("native"), pool = spec("pooled");
+  const PartitionSpecPtr team = testing::bare_spec("native"), pool = testing::bare_spec("pooled");
   const std::vector<PostDfsIndex> nodes = calls();
   ASSERT_EQ(nodes.size(), 4u);
   for (size_t k = 0; k < nodes.size(); ++k) add(k == 1 || k == 2 ? pool : team, nodes[k], kSeconds);
@@ -179,7 +174,7 @@ TEST_F(CoverProblems, ACoverCountsTheSwitchesBetweenPoolsAndNotTheirCharges) {
 }
 
 TEST_F(CoverProblems, ACoversConversionsArePartOfItsSum) {
-  const PartitionSpecPtr team = spec("native");
+  const PartitionSpecPtr team = testing::bare_spec("native");
   for (const PostDfsIndex call : calls()) add(team, call, kSeconds);
   const CoverProblem problem(*graph_, candidates_, costs_);
   Result<SearchResult> found = search_covers(problem.problem());
@@ -202,7 +197,8 @@ TEST_F(CoverProblems, StatedConversionsPassThroughEncodingsOfNoKernel) {
     const Function function = graph_->function();
     graph_.emplace(make_function(function->params, function->body, {{"conversions", stated}}));
     candidates_.clear();
-    for (const PostDfsIndex call : calls()) add_blocked(spec("native"), call, kSeconds);
+    for (const PostDfsIndex call : calls())
+      add_blocked(testing::bare_spec("native"), call, kSeconds);
     GivenCosts costs;
     costs.conversions = {{"plain>aB8b", 1e-6}, {"aB8b>aB16b", 1e-6}, {"aB16b>plain", 1e-6}};
     CoverProblem problem(*graph_, candidates_, costs);
@@ -232,7 +228,7 @@ class AskedFor : public CoverProblems {
  protected:
   void SetUp() override {
     CoverProblems::SetUp();
-    const PartitionSpecPtr native = spec("native");
+    const PartitionSpecPtr native = testing::bare_spec("native");
     for (const PostDfsIndex call : calls()) {
       add(native, call, 2 * kSeconds);
       add_blocked(native, call, kSeconds);
@@ -299,7 +295,8 @@ TEST_F(AskedFor, IsNoKernelThatCannotBeInABestCover) {
   // Two targets offer the whole chain in kernels of a call: one may take as little as a quarter of
   // what is known, the other takes twice as much at least.
   candidates_.clear();
-  const PartitionSpecPtr native = spec("native"), may = spec("may"), never = spec("never");
+  const PartitionSpecPtr native = testing::bare_spec("native"), may = testing::bare_spec("may"),
+                         never = testing::bare_spec("never");
   for (const PostDfsIndex call : calls()) {
     add(native, call, kSeconds);
     for (const PartitionSpecPtr& offering : {may, never}) {
@@ -325,7 +322,7 @@ TEST_F(AskedFor, IsNoKernelThatCannotBeInABestCover) {
 
 TEST_F(AskedFor, OnceWhereCandidatesShareTheirCosts) {
   candidates_.clear();
-  const PartitionSpecPtr native = spec("native");
+  const PartitionSpecPtr native = testing::bare_spec("native");
   for (const PostDfsIndex call : calls()) add(native, call, kSeconds);
   TargetCosts offer = *candidates_[0].costs;
   offer.variants[0].cost = Unknown{};
@@ -364,7 +361,8 @@ TEST_F(AskedFor, VariantsStayWhereTheyWereWhateverAnAnswerLists) {
 
 TEST_F(AskedFor, CoversAreFoundWithoutAKernelThatFails) {
   candidates_.clear();
-  const PartitionSpecPtr native = spec("native"), failing = spec("failing");
+  const PartitionSpecPtr native = testing::bare_spec("native"),
+                         failing = testing::bare_spec("failing");
   for (const PostDfsIndex call : calls()) add(native, call, kSeconds);
   add(failing, calls()[0], kSeconds);
   TargetCosts offer = *candidates_.back().costs;
@@ -393,7 +391,7 @@ TEST_F(AskedFor, IsAKernelThatNobodyMeasured) {
   GivenCosts costs;
   costs.kernels = {{"reference", 3 * kSeconds}};
   costs.conversions = {{"plain>aB8b", 5 * kSeconds}, {"aB8b>plain", 5 * kSeconds}};
-  const PartitionSpecPtr host = spec("reference", true);
+  const PartitionSpecPtr host = testing::bare_spec("reference", true);
   add(host, calls()[0], std::nullopt);
   CoverProblem problem(*graph_, candidates_, costs);
   const Result<SearchResult> found =

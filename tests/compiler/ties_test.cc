@@ -10,6 +10,7 @@
 #include "backend/targets/backends.h"
 #include "choose/cover_problem.h"
 #include "choose/cover_search.h"
+#include "compiler/bare_spec.h"
 #include "search/search.h"
 
 namespace collage {
@@ -54,12 +55,6 @@ class Ties : public ::testing::Test {
     graph_.emplace(make_function({x}, value));
   }
 
-  static PartitionSpecPtr spec(const std::string& kind, bool is_host = false) {
-    auto made = std::make_shared<PartitionSpec>();
-    made->name = made->target.kind = kind;
-    made->is_host = is_host;
-    return made;
-  }
   // A candidate of that call (node 0 is x), with a variant for each cost.
   void add(const PartitionSpecPtr& spec, PostDfsIndex call, const std::vector<Measured>& costs) {
     SubGraph alone = SubGraph::of(*graph_, IndexSet({call}));
@@ -100,12 +95,12 @@ class Ties : public ::testing::Test {
 };
 
 TEST_F(Ties, GoToTheVariantThatItsBackendPrefers) {
-  add_all(spec("native"), {about(1.03), about(1.02), about(1)});
+  add_all(testing::bare_spec("native"), {about(1.03), about(1.02), about(1)});
   EXPECT_EQ(kernels(), four("native 0"));
 }
 
 TEST_F(Ties, DoNotHideWhatIsFaster) {
-  add_all(spec("native"), {about(1.06), about(1.02), about(1)});
+  add_all(testing::bare_spec("native"), {about(1.06), about(1.02), about(1)});
   EXPECT_EQ(kernels(), four("native 1")) << "the first is slower than what timing in turns can err";
 }
 
@@ -113,36 +108,36 @@ TEST_F(Ties, AreNoneBeyondATenthHoweverDisturbed) {
   Measured slow = about(1.2);
   slow.p90 = 3;
   slow.p10 = 0.5;
-  add_all(spec("native"), {slow, about(1)});
+  add_all(testing::bare_spec("native"), {slow, about(1)});
   EXPECT_EQ(kernels(), four("native 1"));
 }
 
 TEST_F(Ties, GoToTheTargetThatIsDeclaredFirst) {
-  add_all(spec("onednn"), {about(1.06)});
-  add_all(spec("native"), {about(1)});
+  add_all(testing::bare_spec("onednn"), {about(1.06)});
+  add_all(testing::bare_spec("native"), {about(1)});
   EXPECT_EQ(kernels(), four("onednn 0")) << "they were timed at different moments";
   candidates_.clear();
-  add_all(spec("native"), {about(1)});
-  add_all(spec("onednn"), {about(1.06)});
+  add_all(testing::bare_spec("native"), {about(1)});
+  add_all(testing::bare_spec("onednn"), {about(1.06)});
   EXPECT_EQ(kernels(), four("native 0"));
   candidates_.clear();
-  add_all(spec("onednn"), {about(1.12)});
-  add_all(spec("native"), {about(1)});
+  add_all(testing::bare_spec("onednn"), {about(1.12)});
+  add_all(testing::bare_spec("native"), {about(1)});
   EXPECT_EQ(kernels(), four("native 0"));
 }
 
 TEST_F(Ties, AreNoneOfTheHostNorOfGivenCosts) {
-  add_all(spec("reference", true), {about(1.001)});
-  add_all(spec("native"), {about(1)});
+  add_all(testing::bare_spec("reference", true), {about(1.001)});
+  add_all(testing::bare_spec("native"), {about(1)});
   EXPECT_EQ(kernels(), four("native 0"));
   candidates_.clear();
-  add_all(spec("onednn"), {exactly(1.001)});
-  add_all(spec("native"), {exactly(1.0005), exactly(1)});
+  add_all(testing::bare_spec("onednn"), {exactly(1.001)});
+  add_all(testing::bare_spec("native"), {exactly(1.0005), exactly(1)});
   EXPECT_EQ(kernels(), four("native 1"));
 }
 
 TEST_F(Ties, AreNoneBetweenEncodings) {
-  add_all(spec("native"), {about(1.02), about(1)});
+  add_all(testing::bare_spec("native"), {about(1.02), about(1)});
   for (CostedCandidate& candidate : candidates_) {
     TargetCosts costs = *candidate.costs;
     const Encoding blocked{DType::kFloat32, *Layout::parse("aB8b"), VirtualDevice()};
@@ -155,7 +150,7 @@ TEST_F(Ties, AreNoneBetweenEncodings) {
 }
 
 TEST_F(Ties, ChangeNoFigure) {
-  add_all(spec("native"), {about(1.03), about(1)});
+  add_all(testing::bare_spec("native"), {about(1.03), about(1)});
   const NamedCover cover = best();
   const double each = about(1.03).seconds() + CoverCharges().launch;
   EXPECT_NEAR(cover.plain_seconds, 4 * each, 1e-9);
@@ -176,9 +171,9 @@ TEST_F(Ties, GiveOnePlanWhateverTheNoise) {
       std::vector<Measured> costs;
       for (const double truth : {1.0, 1.005, 0.995, 1.2})
         costs.push_back(about(truth * noise(random)));
-      add(spec("onednn"), call, costs);
+      add(testing::bare_spec("onednn"), call, costs);
       for (Measured& cost : costs) cost = about(noise(random));
-      add(spec("native"), call, costs);
+      add(testing::bare_spec("native"), call, costs);
     }
     plans.insert(kernels());
     for (const CostedCandidate& candidate : candidates_)
@@ -203,9 +198,10 @@ TEST_F(Ties, OfWholeCoversGoToFewerToolchainsAndThenToFewerKernels) {
   EXPECT_LT(declared_order(standing), declared_order(cover(1, 3, 10))) << "it was there before";
   EXPECT_LT(declared_order(cover(1, 3, 90)), declared_order(cover(1, 4, 10)));
   EXPECT_LT(declared_order(cover(1, 3, 60)), declared_order(cover(1, 3, 90)));
-  add(spec("onednn"), 1, {exactly(1)});
-  add(spec("memory"), 2, {exactly(1)});
-  for (const PostDfsIndex call : {3, 4}) add(spec("reference", true), call, {exactly(1)});
+  add(testing::bare_spec("onednn"), 1, {exactly(1)});
+  add(testing::bare_spec("memory"), 2, {exactly(1)});
+  for (const PostDfsIndex call : {3, 4})
+    add(testing::bare_spec("reference", true), call, {exactly(1)});
   const NamedCover found = best();
   EXPECT_EQ(found.toolchains, 1u) << "neither the host nor what only places tensors is one";
   EXPECT_EQ(found.priorities,
