@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "backend/openvino/kernels/forks.h"
 #include "backend/openvino/kernels/loaders.h"
 #include "runtime/index_check.h"
 #include "runtime/saved_fields.h"
@@ -221,6 +222,7 @@ Result<ov::Core*> shared_core() {
     try {
       auto made = std::make_unique<ov::Core>();
       made->get_property("CPU", ov::device::full_name);  // loads the plugin
+      let_workers_sleep_before_forks();
       return made.release();
     } catch (const std::exception& exception) {
       return error(ErrorCode::kUnavailable, "OpenVINO's CPU plugin does not load: {}",
