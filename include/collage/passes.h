@@ -58,6 +58,13 @@ ModelPass fuse_pattern(const std::string& pattern, const std::string& label,
 // Returns the text of a rule (docs/partitioning.md) as it prints. kUsage: it is malformed.
 Result<std::string> rule_text(const std::string& rule);
 
+// A property that predicates of patterns and rules may then name (docs/patterns.md#predicates), for
+// every target, in this process. `of` is called from several threads, with any expression of a
+// graph; nothing (std::monostate) is unknown. A name has to mean the same in all processes: what
+// was chosen is remembered by the text. kUsage: it is no name, or there is one already.
+Status register_property(const std::string& name,
+                         std::function<Expression::Value(const Expression&)> of);
+
 // Device planning (docs/devices.md): states where nodes run, by names of nodes or by a toolchain's
 // rule, finds a place for every value, and makes what is together on a device a function of its
 // own. `devices`: "cpu:0, gpu:0, little=cpu:1"; values without constraints are on the first one.

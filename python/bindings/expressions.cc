@@ -1,12 +1,14 @@
 #include "expressions.h"
 
 #include <collage/expression.h>
+#include <collage/passes.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <functional>
 #include <optional>
+#include <stdexcept>
 
 #include "arrays.h"
 
@@ -42,7 +44,7 @@ bool is_list(nb::handle item) {
   return nb::isinstance<nb::list>(item) || nb::isinstance<nb::tuple>(item);
 }
 
-Value from_python(const std::string& name, nb::handle given) {
+Value from_python(const std::string& what, nb::handle given) {
   if (given.is_none()) return std::monostate();
   if (nb::isinstance<nb::bool_>(given)) return nb::cast<bool>(given);
   if (is_whole(given)) return nb::cast<int64_t>(given);
@@ -54,18 +56,33 @@ Value from_python(const std::string& name, nb::handle given) {
     if (all_are(items, is_number)) return nb::cast<std::vector<double>>(given);
     if (all_are(items, is_list)) return nb::cast<std::vector<std::vector<int64_t>>>(given);
   }
-  const std::string told = "attribute '" + name +
-                           "': None, a number, a text, or a list of numbers or of lists of whole "
+  const std::string told = what +
+                           ": None, a number, a text, or a list of numbers or of lists of whole "
                            "numbers, not " +
                            nb::type_name(given.type()).c_str();
   throw nb::type_error(told.c_str());
+}
+
+// `function` is the caller's to keep alive. What it raises is told without the interpreter.
+Value property_by(const std::string& name, nb::handle function, const Expression& expression) {
+  const nb::gil_scoped_acquire lock;
+  std::string told;
+  try {
+    return from_python("property '" + name + "'", function(expression));
+  } catch (const nb::python_error& raised) {
+    told = nb::cast<std::string>(raised.type().attr("__name__")) + ": " +
+           nb::str(raised.value()).c_str();
+  } catch (const nb::builtin_exception& wrong) {  // no attribute's value
+    told = wrong.what();
+  }
+  throw std::runtime_error(told);
 }
 
 Expression::Attributes attributes_of(const nb::dict& given) {
   Expression::Attributes attributes;
   for (const auto& [key, value] : given) {
     const auto name = nb::cast<std::string>(key);
-    attributes.emplace_back(name, from_python(name, value));
+    attributes.emplace_back(name, from_python("attribute '" + name + "'", value));
   }
   return attributes;
 }
@@ -117,6 +134,14 @@ std::string told(const Expression& self) {
 }  // namespace
 
 void bind_expressions(nb::module_& core) {
+  core.def(
+      "register_property",
+      [](const std::string& name, nb::handle function) {
+        check(passes::register_property(name, [name, function](const Expression& expression) {
+          return property_by(name, function, expression);
+        }));
+      },
+      nb::arg("name"), nb::arg("function"));
   nb::class_<Expression>(core, "Expression",
                          "A value in a graph, immutable and typed. `==` is the very same one.")
       .def_prop_ro("kind", &kind_of,

@@ -6,14 +6,16 @@
     program = model.compile(targets=["onednn", rules.target("native", mine)])
 
 `combine`, `horizontal`, `max_coalesce`, `only_valid`, `own`, `union` and `vertical` take rules and the options that they have in
-the text. Wherever a rule is taken, its text will do, and so will a pattern (docs/patterns.md), whose matches it then gives.
+the text. `register_property` gives predicates a property of your own. Wherever a rule is taken, its text will do, and so will a pattern (docs/patterns.md), whose matches it then gives.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Sequence, Union
+from typing import Any, Callable, Sequence, Union
 
 from . import _core
+
+_kept: list[Any] = []  # what the extension refers to, for as long as there is an interpreter
 
 
 class Rule(str):
@@ -53,3 +55,16 @@ def composite(label: str, rule: str) -> Rule:
 def target(name: str, rule: str) -> str:
     """A target with that rule, one of `targets` or the target of `partition_for`."""
     return f"{name} -rules={Rule(rule)}"
+
+
+def register_property(name: str, of: Callable[[_core.Expression], Any]) -> None:
+    """A property that predicates (`where`) of rules and patterns may then name, for every target, in this process.
+
+        rules.register_property("is_narrow", lambda x: x.op == "nn.conv2d" and x.arguments[1].shape[0] < 16)
+        rules.op("nn.conv2d", where="not is_narrow")
+
+    `of` gets an expression of a graph, perhaps on another thread, and gives a truth, a number, a text, a list, or None for unknown, which
+    is also what one that raises gives. A name has to mean the same in every process: what was chosen is remembered by the text.
+    """
+    _core.register_property(name, of)
+    _kept.append(of)

@@ -1,11 +1,16 @@
 #include <collage/expression.h>
+#include <collage/passes.h>
 
+#include <atomic>
+#include <memory>
 #include <unordered_set>
 
 #include "backend/targets/backends.h"
+#include "base/log.h"
 #include "base/no_exceptions.h"
 #include "ir/expr.h"
 #include "ir/op.h"
+#include "ir/predicate.h"
 #include "ir/visitor.h"
 
 namespace collage {
@@ -189,6 +194,22 @@ int64_t Expression::index() const {
 Tensor Expression::value() const {
   const auto* constant = as<ConstantNode>(node_);
   return constant != nullptr ? constant->value : Tensor();
+}
+
+Status passes::register_property(const std::string& name,
+                                 std::function<Expression::Value(const Expression&)> of) {
+  if (!of) return usage_error("the property '{}' has no function", name);
+  register_all();
+  auto told = std::make_shared<std::atomic<bool>>(false);
+  return collage::register_property(
+      name, [name, of = std::move(of), told](const Expr& expr) -> std::optional<AttrValue> {
+        Result<Expression::Value> value =
+            without_exceptions([&]() -> Result<Expression::Value> { return of(Expression(expr)); });
+        if (!value && !told->exchange(true))
+          log::warn("property '{}' counts as unknown: {}", name, value.status().message());
+        if (!value || std::holds_alternative<std::monostate>(*value)) return std::nullopt;
+        return converted<AttrValue>(*value);
+      });
 }
 
 }  // namespace collage

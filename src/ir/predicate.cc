@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -59,6 +61,30 @@ PropertyValue computed(std::string_view op, const PropertyValue& a, const Proper
   if (op == "*") return AttrValue(*x * *y);
   if (*y == 0) return std::nullopt;
   return AttrValue(op == "/" ? *x / *y : std::fmod(*x, *y));
+}
+
+struct Registered {
+  std::mutex mutex;
+  std::map<std::string, Property> properties;
+};
+
+Registered& registered() {
+  static Registered all;
+  return all;
+}
+
+// Returns the one that was registered by that name, or an empty one.
+Property registered_property(const std::string& name) {
+  const std::lock_guard lock(registered().mutex);
+  const auto found = registered().properties.find(name);
+  return found == registered().properties.end() ? Property() : found->second;
+}
+
+bool is_attribute(const std::string& name) {
+  for (const OpDef* op : all_ops())
+    for (const AttrSpec& spec : op->attrs)
+      if (spec.name == name) return true;
+  return false;
 }
 
 PropertyValue property(const Expr& expr, const std::string& name) {
@@ -190,19 +216,21 @@ class PredicateParser {
     }
     const Token last = reader_.token();
     if (last.kind != Kind::kName) return reader_.expected("a property");
-    TRY(check(last, ops.empty() ? all_ops() : ops, !ops.empty()));
+    const Property own = registered_property(last.text);
+    if (!own) TRY(check(last, ops.empty() ? all_ops() : ops, !ops.empty()));
     reader_.step();
-    return PredicateTerm{
-        text + last.text,
-        [name = name.text, steps, last = last.text](const PredicateScope& scope) -> PropertyValue {
-          Expr expr = name.empty() ? scope.at : scope.named(name);
-          for (size_t step : steps) {
-            const auto* call = as<CallNode>(expr);
-            if (call == nullptr || step >= call->args.size()) return std::nullopt;
-            expr = call->args[step];
-          }
-          return property(expr, last);
-        }};
+    return PredicateTerm{text + last.text,
+                         [own, name = name.text, steps,
+                          last = last.text](const PredicateScope& scope) -> PropertyValue {
+                           Expr expr = name.empty() ? scope.at : scope.named(name);
+                           for (size_t step : steps) {
+                             const auto* call = as<CallNode>(expr);
+                             if (call == nullptr || step >= call->args.size()) return std::nullopt;
+                             expr = call->args[step];
+                           }
+                           if (own) return expr == nullptr ? std::nullopt : own(expr);
+                           return property(expr, last);
+                         }};
   }
 
   static Status check(const Token& name, const std::vector<const OpDef*>& ops, bool of_these) {
@@ -228,6 +256,21 @@ class PredicateParser {
 };
 
 }  // namespace
+
+Status register_property(const std::string& name, Property property) {
+  PatternReader reader(name);
+  const bool is_name = reader.is(Kind::kName) && reader.token().text == name && name != "True" &&
+                       name != "False" && name != "None" && name != "args" && name != "and" &&
+                       name != "or" && name != "not";
+  if (!is_name) return usage_error("'{}' is no name of a property", name);
+  if (std::find(std::begin(kProperties), std::end(kProperties), name) != std::end(kProperties) ||
+      is_attribute(name))
+    return usage_error("there is a property '{}' already", name);
+  const std::lock_guard lock(registered().mutex);
+  if (!registered().properties.emplace(name, std::move(property)).second)
+    return usage_error("there is a property '{}' already", name);
+  return {};
+}
 
 Result<Predicate> parse_predicate(PatternReader& reader, const OpsOfName& ops_of) {
   PredicateTerm term = TRY(PredicateParser(reader, ops_of).binary(0));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,13 @@
 #include "ir/pattern_reader.h"
 
 namespace collage {
+
+// The value of an expression's property; nothing: unknown. Called from several threads.
+using Property = std::function<std::optional<AttrValue>(const Expr&)>;
+
+// Adds a property to those that predicates know, for the rest of the process. kUsage: it is no
+// name, or there is a property or an operator's attribute of that name.
+Status register_property(const std::string& name, Property property);
 
 // Returns what a name stands for in a match; null: nothing.
 using NamedExprs = std::function<Expr(const std::string& name)>;

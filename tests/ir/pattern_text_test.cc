@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "ir/matcher.h"
+#include "ir/predicate.h"
 #include "ir/tiny_function.h"
 
 namespace collage {
@@ -103,6 +104,25 @@ TEST(PatternText, PredicatesComputeAndCompare) {
         "args[7].rank == 1", "'a' < 'b'", "$w.value == 0", "not (1 / 0 == 1 or 1 > 2)", "shape",
         "False", "None", "args[1].args[0].rank == 1", "0"})
     EXPECT_FALSE(holds(text)) << text;
+}
+
+TEST(PatternText, PredicatesKnowRegisteredProperties) {
+  TinyFunction g("x; y; a = conv(x, c1); b = add(a, y); return b");
+  const auto takes = [](const Expr& expr) -> std::optional<AttrValue> {
+    const auto* call = as<CallNode>(expr);
+    if (call == nullptr) return std::nullopt;
+    return AttrValue(static_cast<int64_t>(call->args.size()));
+  };
+  EXPECT_FALSE(parse_pattern("is_op('add').where(taken == 2)"));
+  ASSERT_TRUE(register_property("taken", takes));
+  EXPECT_EQ(found(g, "is_op('add')($a, $y).where(taken == 2 and $a.taken == 2)", "b"), "b");
+  EXPECT_EQ(found(g, "is_op('add')($a, $y).where(args[0].taken == 3)", "b"), "no match");
+  EXPECT_EQ(found(g, "is_op('add')($a, $y).where(not $y.taken == 2)", "b"), "no match");  // unknown
+  EXPECT_EQ(parse_pattern("is_op('add').where( taken==2 )")->to_string(),
+            "is_op('add').where(taken == 2)");
+  for (const char* name : {"taken", "rank", "level", "args", "not", "True", "", "two words", "1st"})
+    EXPECT_THAT(register_property(name, takes).to_string(), testing::HasSubstr("a property"))
+        << name;
 }
 
 TEST(PatternText, PredicatesKnowOnlyTheAlternativeThatWasTaken) {

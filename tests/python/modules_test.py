@@ -247,6 +247,32 @@ def check_rules(folder):
     expect_right(folder, given(), [rules.target("native", rules.combine(rules.union(labelled, rules.kinds("anchor"))))])
 
 
+def check_properties(folder):
+    """Predicates name properties of the user's own, in rules of every target and in patterns."""
+    asked = []
+
+    def is_curved(x):
+        asked.append(x.op)
+        return x.op in ("tanh", "sigmoid") if x.kind == "call" else None
+
+    rules.register_property("is_curved", is_curved)
+    rules.register_property("fails", lambda x: x.no_such_thing)
+    rules.register_property("is_odd", lambda x: object())
+    for name, words in (("is_curved", "there is a property 'is_curved' already"), ("rank", "there is a property 'rank' already"),
+                        ("no name", "'no name' is no name of a property")):
+        refused(collage.Error, lambda: rules.register_property(name, is_curved), words, collage.ErrorCode.USAGE)
+
+    def kernels(target, where):
+        return passes.partition_for(rules.target(target, rules.kinds("opaque", where=where)))(given()).text().count("Primitive=1")
+
+    for target in ("native", "onednn"):
+        curved, other, every = kernels(target, "is_curved"), kernels(target, "not is_curved"), kernels(target, "rank >= 0")
+        assert curved == 2 and other > 0 and curved + other == every, (target, curved, other, every)
+    assert "sigmoid" in asked, asked
+    assert kernels("native", "fails") == kernels("native", "not fails") == kernels("native", "is_odd") == 0
+    expect_right(folder, given(), [rules.target("native", rules.op("multiply", "sigmoid", where="is_curved or not is_curved"))])
+
+
 def check_stated(folder):
     """A program's module compiles to the same program, and measures nothing for it."""
     program = compile(folder, passes.simplify()(given()), "onednn,native")
@@ -411,7 +437,7 @@ def check_types(folder):
 
 
 def main(arguments):
-    chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_rewriting_by_patterns, check_fusion, check_rules, check_stated, check_history, check_onnx,
+    chosen = [check_two_toolchains, check_page, check_tutorial, check_text, check_graph, check_function_as_model, check_rewriting_by_patterns, check_fusion, check_rules, check_properties, check_stated, check_history, check_onnx,
               check_devices, check_broken_passes, check_misuse, check_script, check_types]
     return built_package.run(chosen, arguments)
 
