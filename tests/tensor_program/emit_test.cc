@@ -26,6 +26,7 @@ namespace collage::tensor_program {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Expr input(const std::string& name, Shape shape) {
   register_all_ops();
@@ -287,11 +288,25 @@ TEST(Emit, NoProgramOfALibrarysFunction) {
 
 TEST(Emit, SaysWhyNot) {
   const Expr x = input("x", {4, 6});
-  auto program =
-      emit(make_function({x}, call("nn.lrn", {call("reshape", {x}, {{"newshape", Ints{1, 4, 6}}})},
-                                   {{"size", int64_t{3}}})));
+  auto program = emit(make_function({x}, call("cumsum", {call("nn.relu", {x})})));
   ASSERT_FALSE(program.ok());
-  EXPECT_THAT(program.status().message(), HasSubstr("no tensor program of nn.lrn"));
+  EXPECT_THAT(program.status().message(), HasSubstr("no tensor program of cumsum"));
+}
+
+TEST(Emit, TheUsualPowersOfALocalNormalisationAreRoots) {
+  const Expr x = input("x", {1, 7, 3});
+  const auto with = [&](double beta, double alpha = 0.5) {
+    return emitted({x},
+                   call("nn.lrn", {x}, {{"size", int64_t{3}}, {"alpha", alpha}, {"beta", beta}}));
+  };
+  EXPECT_THAT(with(0.75), HasSubstr("sqrt(sqrt("));
+  EXPECT_THAT(with(0.5), HasSubstr("sqrt("));
+  for (const std::string& rooted : {with(0.75), with(0.5), with(1)})
+    EXPECT_THAT(rooted, Not(HasSubstr("power")));
+  EXPECT_THAT(with(0.6), HasSubstr("power"));
+  EXPECT_THAT(with(0.75, -0.5), HasSubstr("power"));  // of -infinity no root is
+  const auto wide = emit(make_function({x}, call("nn.lrn", {x}, {{"size", int64_t{65}}})));
+  EXPECT_THAT(wide.status().message(), HasSubstr("a sum of 65 squares"));
 }
 
 // Those of which no case is emitted.
@@ -301,7 +316,7 @@ const std::set<std::string> kRefused = [] {
       "bitwise_or bitwise_xor cumsum floor_mod isinf isnan "
       "left_shift logical_xor mod nn.batch_norm nn.conv1d_transpose "
       "nn.conv2d_transpose nn.conv3d_transpose "
-      "nn.lrn one_hot reverse_sequence right_shift "
+      "one_hot reverse_sequence right_shift "
       "tan topk random.normal random.run random.uniform "
       "reinterpret vision.roi_align nn.rnn nn.gru nn.lstm nn.deformable_conv");
   return std::set<std::string>(std::istream_iterator<std::string>(names), {});

@@ -20,7 +20,7 @@ enum class Role {
   kAnchor,  // has a template
   kElementwise,
   kInjective,   // moves elements, or samples a few (resizing)
-  kWindow,      // pooling: several elements each, inlined
+  kWindow,      // pooling, squares of neighbouring channels: several elements each, inlined
   kStatistics,  // needs a stage: reductions, softmax, normalisations
   kProgram,     // a user's program of stages
   kAlone,       // writes where indices say
@@ -70,7 +70,8 @@ class Finder {
     if (call->op->kind == FusionKind::kOpaque) return Role::kAlone;
     const tensor_program::EmitRule* emitted = tensor_program::find_emit_rule(name);
     if (emitted != nullptr && emitted->elementwise) return Role::kElementwise;
-    if (name.starts_with("nn.max_pool") || name.starts_with("nn.avg_pool")) return Role::kWindow;
+    if (name.starts_with("nn.max_pool") || name.starts_with("nn.avg_pool") || name == "nn.lrn")
+      return Role::kWindow;
     if (name.starts_with("image.resize"))
       return call->attrs.string("method") == "nearest_neighbor" ? Role::kInjective : Role::kWindow;
     return call->op->kind == FusionKind::kInjective ? Role::kInjective : Role::kStatistics;

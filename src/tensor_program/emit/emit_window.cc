@@ -1,4 +1,5 @@
-// Emission of pooling and resizing: each result element combines a window of its argument.
+// Emission of pooling, resizing and normalisation over neighbouring channels: each result element
+// combines a window of its argument.
 #include <algorithm>
 
 #include "ops/resize.h"
@@ -144,6 +145,45 @@ Term global_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return e.read_kept(stage, axes, at);
 }
 
+// ---- normalisation over neighbouring channels ----
+
+Status check_lrn(const CallNode& call) {
+  if (call.attrs.integer("size") > kMostTaps)
+    return unsupported("a sum of {} squares", call.attrs.integer("size"));
+  return check_float_args(call);
+}
+
+/// Of a number that is not negative; the usual power by square roots.
+Term lrn_power(const Term& x, double beta) {
+  if (beta == 0.75) return sqrt(x) * sqrt(sqrt(x));
+  if (beta == 0.5) return sqrt(x);
+  return beta == 1.0 ? x : power(x, static_cast<float>(beta));
+}
+
+Term lrn(Emitter& e, const CallNode& call, size_t, const Coords& at) {
+  const Shape& shape = arg_shape(call);
+  const auto axis =
+      static_cast<size_t>(normal_axis_of(call, "axis", static_cast<int64_t>(shape.size())));
+  const int64_t size = call.attrs.integer("size"), before = (size - 1) / 2, after = size / 2;
+  const int last = to_int(shape[axis] - 1);
+  Term squares;
+  for (int64_t k = -before; k <= after; ++k) {
+    Coords source{at.logical, {}, {}};
+    const Term raw = at.logical[axis] + to_int(k);
+    if (k != 0) source.logical[axis] = clamp(likely(raw), 0, last);
+    const Term x = e.value(call.args[0], source);
+    Term square = x * x;
+    if (k != 0) square = select(likely(k < 0 ? raw >= 0 : raw <= last), square, 0.0f);
+    squares = squares.defined() ? squares + square : square;
+  }
+  const double alpha = call.attrs.real("alpha"), bias = call.attrs.real("bias");
+  const Term sum =
+      static_cast<float>(bias) + static_cast<float>(alpha / static_cast<double>(size)) * squares;
+  const double beta = call.attrs.real("beta");
+  return e.value(call.args[0], at) /
+         (alpha >= 0 && bias >= 0 ? lrn_power(sum, beta) : power(sum, static_cast<float>(beta)));
+}
+
 // ---- resizing ----
 
 /// Every position has this many taps at most, padded with weight 0.
@@ -286,6 +326,7 @@ void add_window_rules(EmitTable& table) {
         .check = check_float_args, .emit = global_pool<true>, .reduces = image_axes};
     table["image.resize" + d] = {check_resize, resize};
   }
+  table["nn.lrn"] = {check_lrn, lrn};
 }
 
 }  // namespace collage::tensor_program

@@ -48,6 +48,18 @@ TEST(Nan, StaysInWindows) {
   check(call("nn.global_max_pool2d", {x}), {x}, 500);
 }
 
+// And infinities, next to which numbers become 0.
+TEST(Nan, StaysAmongItsNeighbouringChannels) {
+  for (const Shape& shape : {Shape{1, 24, 5, 7}, Shape{2, 6, 40}, Shape{3, 33}})
+    for (const double beta : {0.75, 0.5, 1.0, 0.6})
+      for (const double alpha : {1.5, -0.1}) {
+        SCOPED_TRACE(fmt::format("{}, beta {}, alpha {}", shape_to_string(shape), beta, alpha));
+        const Expr x = var("x", shape);
+        check(call("nn.lrn", {x}, {{"size", int64_t{5}}, {"alpha", alpha}, {"beta", beta}}), {x},
+              61);
+      }
+}
+
 // Products of the same kernel, which a compiler may take for numbers.
 TEST(Nan, StaysInTheLargestOfWhatIsComputedThere) {
   const Expr x = var("x", {6, 130}), y = var("y", {6, 130});
