@@ -11,7 +11,7 @@
 #include <string>
 
 #include "artifact/manifest.h"
-#include "artifact/signature.h"
+#include "base/signature.h"
 #include "runtime/saved_kernel.h"
 
 namespace collage {

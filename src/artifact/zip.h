@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
-#include "artifact/signature.h"
+#include "base/signature.h"
 #include "runtime/saved_kernel.h"
 
 namespace collage {

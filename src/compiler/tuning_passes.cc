@@ -37,6 +37,22 @@ Pass task_extraction(const ProgramOptions& options, std::vector<TuningTask>& tas
           }};
 }
 
+Pass kernel_building(const ProgramOptions& options, MeasuredCosts::Built& built) {
+  return {"kernel_building", [&](Module& module) {
+            return with_candidates(
+                module, options, options,
+                [&](const Candidates& candidates, CompileContext& context) -> Result<bool> {
+                  std::vector<MeasuredCosts::FunctionQuestion> questions;
+                  for (TuningTask& task : TRY(tasks_of(candidates, context.costs)))
+                    questions.push_back({std::move(task.function), std::move(task.targets)});
+                  built += TRY(context.costs.build(questions, RoundingLimit::kDefault));
+                  if (options.max_error > 0)
+                    built += TRY(context.costs.build(questions, RoundingLimit::kAny));
+                  return false;
+                });
+          }};
+}
+
 Pass apply_history_best(const ProgramOptions& given) {
   ProgramOptions options = given;
   options.always_measure = true;  // what one toolchain can do is looked up too

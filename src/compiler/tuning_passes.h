@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "choose/tuning_task.h"
+#include "cost/measured_costs.h"
 #include "passes/pass.h"
 
 namespace collage {
@@ -16,6 +17,10 @@ namespace collage {
 // Appends to `tasks` the functions whose costs compiling @main with these options needs; `unknown`
 // marks those that are not in the database. The module stays unchanged.
 Pass task_extraction(const ProgramOptions& options, std::vector<TuningTask>& tasks);
+
+// Compiles the kernels that measuring @main may need, for caches of code, and measures nothing: for
+// machines that measure what others built. Adds to `built`. The module stays unchanged.
+Pass kernel_building(const ProgramOptions& options, MeasuredCosts::Built& built);
 
 // Partitions @main by the cover that was timed fastest or, if none was timed, by the one of least
 // predicted cost; kernels are stated (partition/stated_kernels.h). Measures nothing and compiles

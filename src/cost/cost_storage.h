@@ -18,7 +18,7 @@ namespace collage {
 struct StoredRow {
   std::string kind, key, text, context, value;
   std::string written, used;  // "2026-01-31 12:00:00", UTC; writing it, empty: now, and never
-  std::string seal;           // row_seal.h
+  std::string seal;           // base/user_seal.h
 };
 
 struct StoredValue {

@@ -43,7 +43,7 @@ std::unique_ptr<CostDatabase> CostDatabase::of(std::unique_ptr<CostStorage> stor
   std::unique_ptr<CostDatabase> database = in_memory();
   database->name_ = storage->name();
   database->storage_ = std::move(storage);
-  database->seal_ = RowSeal::of_user();
+  database->seal_ = UserSeal::of_user();
   return database;
 }
 

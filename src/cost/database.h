@@ -3,8 +3,8 @@
 // SHA-256 keys of canonical text (see docs/cost-model.md for what a key holds). database_tools.h
 // has what `collage db` does with it.
 //
-// Rows that somebody else wrote (row_seal.h: imported, copied, edited) are foreign. They are hints
-// of what is worth a measurement; what this machine can time or check, it does itself.
+// Rows that somebody else wrote (base/user_seal.h: imported, copied, edited) are foreign. They are
+// hints of what is worth a measurement; what this machine can time or check, it does itself.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/user_seal.h"
 #include "cost/cost_storage.h"
-#include "cost/row_seal.h"
 
 namespace collage {
 
@@ -120,7 +120,7 @@ class CostDatabase {
 
   std::unique_ptr<CostStorage> storage_;  // null: in memory
   std::string name_;
-  std::optional<RowSeal> seal_;  // of what is kept
+  std::optional<UserSeal> seal_;  // of what is kept
   bool believes_foreign_ = false, told_of_foreign_ = false;
   bool told_of_failure_ = false, is_together_ = false;
   std::map<RowName, std::string> memory_;    // what was not to be written, or could not be

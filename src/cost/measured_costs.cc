@@ -358,19 +358,23 @@ Result<ConversionRow> MeasuredCosts::conversion_cost(const TensorType& type, con
   return ask_for_conversion("conversion", type, from, to);
 }
 
+std::vector<std::string> MeasuredCosts::converters() const {
+  std::vector<std::string> backends;
+  const std::set<std::string>& named = options_.converters;
+  for (Backend* backend : all_backends())
+    if (named.empty() || backend->traits().is_host || named.contains(backend->name()))
+      backends.push_back(backend->name());
+  return backends;
+}
+
 // All backends are rivals.
 Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
                                                         const TensorType& type,
                                                         const Encoding& from, const Encoding& to) {
   const std::string text = CostKeys::conversion_text(type, from, to);
   const bool timed = kind != "trial";
-  std::vector<std::string> backends;
-  const std::set<std::string>& converters = options_.converters;
-  for (Backend* backend : all_backends())
-    if (converters.empty() || backend->traits().is_host || converters.contains(backend->name()))
-      backends.push_back(backend->name());
-  const Measurer::Answer answer = TRY(measurer_->ask(
-      measurer_->task_of(ConvertRequest{type, from, to, timed}, std::move(backends))));
+  const Measurer::Answer answer =
+      TRY(measurer_->ask(measurer_->task_of(ConvertRequest{type, from, to, timed}, converters())));
   if (!answer) return ConversionRow{"", Invalid{kNotMeasured}};
   ++(timed ? store_->counts.measured : store_->counts.tried);
   ConversionRow best{"", Invalid{"no backend converts " + text}};

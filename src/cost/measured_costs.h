@@ -111,6 +111,20 @@ class MeasuredCosts : public CostEstimator {
   std::optional<ConversionRow> known_or_tried_conversion(const TensorType& type,
                                                          const Encoding& from, const Encoding& to);
 
+  // Compiles what measuring these functions, and changes of layout between them, needs, for caches
+  // of code (CompileOptions::cache_folder), and runs nothing.
+  struct Built {
+    int functions = 0, variants = 0, refused = 0;  // refused: of these variants
+    int conversions = 0;
+    void operator+=(const Built& other) {
+      functions += other.functions;
+      variants += other.variants;
+      refused += other.refused;
+      conversions += other.conversions;
+    }
+  };
+  Result<Built> build(const std::vector<FunctionQuestion>& questions, RoundingLimit rounding);
+
   // On how many of the targets function_costs would have to measure a function of that canonical
   // text.
   size_t count_unknown(const std::string& text, const std::vector<Target>& targets,
@@ -149,6 +163,7 @@ class MeasuredCosts : public CostEstimator {
   // Measured or, with the kind "trial", tried.
   Result<ConversionRow> ask_for_conversion(const std::string& kind, const TensorType& type,
                                            const Encoding& from, const Encoding& to);
+  std::vector<std::string> converters() const;  // backends, the host among them
   // What this process lists, of unknown cost.
   Result<TargetCosts> listed_here(const Function& function, const CostKey& key) const;
   Result<TargetCosts> not_measured(const Function& function, const CostKey& key) const;

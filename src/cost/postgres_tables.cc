@@ -45,6 +45,8 @@ constexpr const char* kSteps[] = {
     // In the order in which tasks are taken; those that run first.
     "CREATE INDEX collage_tasks_open ON collage_tasks(state, fingerprint, since, id) "
     "WHERE state IN ('waiting', 'running')",
+    // Whether what measuring it compiles is there.
+    "ALTER TABLE collage_tasks ADD COLUMN built boolean NOT NULL DEFAULT false",
 };
 constexpr int kVersion = std::size(kSteps);
 

@@ -16,7 +16,11 @@ constexpr const char* kDied =
     "died = died + 1, state = CASE WHEN died >= 2 THEN 'quarantined' ELSE 'waiting' END";
 
 constexpr const char* kChanges[] = {"state = 'done'", "state = 'failed'", "state = 'waiting'",
-                                    kDied};  // in the order of TaskEnd
+                                    kDied,
+                                    "state = 'waiting', built = true"};  // in the order of TaskEnd
+
+// What a worker takes, in the order of FleetRole.
+constexpr const char* kTakes[] = {"true", "NOT built", "built"};
 
 constexpr const char* kKeepFigures =
     "INSERT INTO collage_calibrations SELECT $1, $2, r.* FROM json_to_recordset($3::json) "
@@ -219,15 +223,17 @@ Result<std::optional<FleetTask>> TaskQueue::take(const FleetWorker& worker) {
   TRY(announce(worker));
   TRY(reclaim());
   // One that runs already was taken by a call whose answer was lost; 'running' comes first.
+  const std::string sql = fmt::format(
+      "UPDATE collage_tasks SET state = 'running', owner = $2, since = now(), "
+      "lease = now() + make_interval(secs => $3::float8), attempts = attempts + 1 "
+      "WHERE id = (SELECT id FROM collage_tasks WHERE fingerprint = $1 AND "
+      "((state = 'waiting' AND {}) OR (state = 'running' AND owner = $2)) "
+      "AND NOT EXISTS (SELECT FROM collage_noisy WHERE machine = $4) "
+      "ORDER BY state, since, id LIMIT 1 FOR UPDATE SKIP LOCKED) "
+      "RETURNING fingerprint, processor, content, model, flags",
+      kTakes[static_cast<int>(worker.role)]);
   const PostgresAnswer answer =
-      TRY(ask("UPDATE collage_tasks SET state = 'running', owner = $2, since = now(), "
-              "lease = now() + make_interval(secs => $3::float8), attempts = attempts + 1 "
-              "WHERE id = (SELECT id FROM collage_tasks WHERE fingerprint = $1 AND "
-              "(state = 'waiting' OR (state = 'running' AND owner = $2)) "
-              "AND NOT EXISTS (SELECT FROM collage_noisy WHERE machine = $4) "
-              "ORDER BY state, since, id LIMIT 1 FOR UPDATE SKIP LOCKED) "
-              "RETURNING fingerprint, processor, content, model, flags",
-              {worker.fingerprint, worker.id, lease(), worker.machine}));
+      TRY(ask(sql.c_str(), {worker.fingerprint, worker.id, lease(), worker.machine}));
   if (answer.rows() == 0) return std::optional<FleetTask>();
   const auto text = [&](int column) { return answer.text(0, column); };
   return std::optional(FleetTask{text(0), text(1), text(2), text(3), text(4)});

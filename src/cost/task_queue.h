@@ -3,6 +3,8 @@
 //
 //   waiting -> running -> done, failed, or waiting again; quarantined after the third death
 //
+// A task whose kernels were built waits again, for workers that only measure among others.
+//
 // A task is for one fingerprint: a kind of machine and a build of Collage. Whoever takes it owns it
 // for the time of a lease, which it renews. Where a lease ran out, the owner is dead: the task
 // waits again, and what its former owner says of it later is refused, so a task ends once. After a
@@ -23,11 +25,16 @@
 
 namespace collage {
 
+// What a worker does with tasks: all of it, or compiling the kernels beforehand, or the rest of
+// what others built.
+enum class FleetRole { kAll, kBuild, kMeasure };
+
 struct FleetWorker {
   std::string id;            // of this process alone
   std::string fingerprint;   // which tasks it takes
   std::string processor;     // for people
   std::string machine = {};  // that its samples are of (postgres_tables.h)
+  FleetRole role = FleetRole::kAll;
 };
 
 struct FleetTask {
@@ -49,7 +56,7 @@ struct FleetMachine {
   std::string noise;  // why its samples decide nothing; empty: they do
 };
 
-enum class TaskEnd { kDone, kFailed, kGivenBack, kDied };
+enum class TaskEnd { kDone, kFailed, kGivenBack, kDied, kBuilt };
 
 class TaskQueue {
  public:
@@ -83,7 +90,7 @@ class TaskQueue {
   Result<std::vector<FleetMachine>> machines();
   // What noisy machines measured, and that they were.
   Status forget_noisy();
-  // The task that has waited for longest; none for a noisy machine.
+  // The task that has waited for longest of those for the worker's role; none for a noisy machine.
   Result<std::optional<FleetTask>> take(const FleetWorker& worker);
   // False: it is not the worker's any more.
   Result<bool> renew(const FleetWorker& worker, const FleetTask& task);

@@ -179,6 +179,11 @@ class Measurement {
       return;
     }
     hooks_.begin(name);
+    if (task_.builds) {
+      const auto kernel = guarded(hooks_, [&] { return compile(); });
+      if (!kernel) row.cost = fault_of(kernel.status());
+      return;
+    }
     Result<Trial> trial = guarded(hooks_, [&]() -> Result<Trial> {
       TRY(subject_.check_fit(row.variant));
       std::shared_ptr<Kernel> kernel = TRY(StagedKernel::around(
@@ -213,6 +218,8 @@ Result<Subject> subject_of(const MeasureTask& task) {
   constexpr double kMostFlops = 2e7;
   constexpr size_t kMostExpressions = 1000;
   const std::string& text = task.function()->text;
+  if (task.builds)
+    return Subject::unchecked(TRY(function_with_seeded_constants(text)), task.options);
   if (!task.times()) {
     Function function = TRY(function_with_seeded_constants(text));
     if (function_flops(function) > kMostFlops ||

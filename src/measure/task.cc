@@ -275,6 +275,7 @@ const FunctionRequest* MeasureTask::function() const {
 }
 
 bool MeasureTask::times() const {
+  if (builds) return false;
   const auto* conversion = std::get_if<ConvertRequest>(&request);
   return conversion != nullptr ? conversion->timed : std::holds_alternative<TimeRequest>(request);
 }
@@ -341,6 +342,7 @@ json to_json(const MeasureTask& task) {
                  {"threads", task.options.threads},
                  {"cache", task.options.cache_folder},
                  {"caches", static_cast<int>(task.cache)},
+                 {"builds", task.builds},
                  {"usual", to_json(task.usual)}});
   return result;
 }
@@ -361,6 +363,7 @@ Result<MeasureTask> task_from_json(const json& j) {
   task.options.cache_folder = TRY(fields.text("cache"));
   constexpr auto kLast = static_cast<int64_t>(CacheState::kStreaming);
   task.cache = static_cast<CacheState>(TRY(fields.integer("caches", 0, kLast)));
+  task.builds = TRY(fields.flag("builds"));
   task.usual = TRY(core_state_from_json(*TRY(fields.object("usual"))));
   return task;
 }

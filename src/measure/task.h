@@ -103,6 +103,7 @@ struct MeasureTask {
   CompileOptions options;                     // RoundingLimit::kAny: of variants that need it alone
   CacheState cache = CacheState::kStreaming;  // what to time in
   Effort effort = Effort::kDefault;
+  bool builds = false;   // kernels are compiled, for caches of code, and none runs
   CoreState usual = {};  // what is known of the cores in quiet moments (noise_gate.h)
 
   const FunctionRequest* function() const;  // null for a conversion

@@ -1,5 +1,5 @@
 // Signed artifacts: the key's own are taken, and nothing else is.
-#include "artifact/signature.h"
+#include "base/signature.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -257,6 +257,33 @@ def check_lying_node(fleet):
     assert of_liar("collage_costs") == 0 and fleet.ask("SELECT count(*) FROM collage_noisy") == "0"
 
 
+def check_builder_and_runner(fleet):
+    """One machine compiles, another one, which has nothing to link kernels with, measures what was built, and nothing is left to measure."""
+    kernels, tools, own = (os.path.join(fleet.folder, name) for name in ("kernels", "no tools", "runner/kernels"))
+    for folder in (kernels, tools):
+        os.mkdir(folder)
+    for machine in ("runner", "builder"):
+        os.makedirs(os.path.join(fleet.folder, machine, "kernels"), mode=0o700)
+        os.chmod(os.path.join(fleet.folder, machine), 0o700)
+        os.symlink(kernels, os.path.join(fleet.folder, machine, "kernels", "shared"))
+    runner = fleet.worker("runner", "--emit", "costs", PATH=tools)
+    driver = fleet.start("fleet", "a.onnx", "b.onnx", *FLAGS)
+    fleet.until(lambda: fleet.has_tables() and len(fleet.tasks()) == 2)
+    time.sleep(2)
+    assert fleet.tasks() == ["waiting|0|0"] * 2 and not fleet.rows(), "nobody built them"
+    builder = fleet.worker("builder", "--emit", "kernels")
+    assert "2 tasks done" in fleet.finish(driver)
+    assert fleet.tasks() == ["done|2|0"] * 2, fleet.tasks()
+    for worker, ends in ((builder, "built"), (runner, "done")):
+        worker.send_signal(signal.SIGTERM)
+        assert fleet.finish(worker).count(f"onnx  {ends}, ") == 2
+    assert fleet.ask("SELECT DISTINCT machine LIKE '%/runner' FROM collage_costs") == "t", "the builder measured nothing"
+    own, built = set(os.listdir(own)) - {"shared"}, set(os.listdir(kernels))
+    assert len(own) > 5 and own <= built, (len(own), own - built)
+    printed = fleet.run("tune", "a.onnx", "b.onnx", *FLAGS)
+    assert len(re.findall(r"^\w\.onnx  0 measured", printed, re.MULTILINE)) == 2, printed
+
+
 def check_refusals(fleet):
     """One line each: flags of this machine, no server, a second worker on a machine."""
     assert "--plugin is not for other machines" in fleet.run("fleet", "a.onnx", "--plugin", "x.so", status=2)
@@ -283,7 +310,7 @@ def check_refusals(fleet):
 
 
 CHECKS = (check_each_task_once, check_two_kinds_of_machine, check_killed_worker, check_told_to_end, check_lost_server,
-          check_models_that_travel, check_quarantine, check_lying_node, check_refusals)
+          check_models_that_travel, check_quarantine, check_lying_node, check_builder_and_runner, check_refusals)
 
 
 def named(check, server):

@@ -142,6 +142,29 @@ TEST_F(Queue, ThreeDeathsAreTheEnd) {
   EXPECT_TRUE(take(*queue, kOther).has_value());
 }
 
+TEST_F(Queue, KernelsAreBuiltBeforeTheyAreMeasuredAlone) {
+  const std::unique_ptr<TaskQueue> queue = open();
+  FleetWorker builder = kFirst, measurer = kSecond;
+  builder.role = FleetRole::kBuild;
+  measurer.role = FleetRole::kMeasure;
+  const FleetTask task = task_of("net"), next = task_of("next");
+  ASSERT_TRUE(queue->file({task}).ok());
+  EXPECT_FALSE(take(*queue, measurer).has_value()) << "nobody built it";
+  ASSERT_TRUE(take(*queue, builder).has_value());
+  EXPECT_TRUE(*queue->end(builder, task, TaskEnd::kBuilt));
+  EXPECT_EQ(state_of(*queue, task).name, "waiting");
+  EXPECT_FALSE(take(*queue, builder).has_value()) << "it was built";
+  ASSERT_TRUE(take(*queue, measurer).has_value());
+  EXPECT_TRUE(*queue->end(measurer, task, TaskEnd::kGivenBack));
+  EXPECT_TRUE(take(*queue, measurer).has_value()) << "it stays built";
+  EXPECT_TRUE(*queue->end(measurer, task, TaskEnd::kDone));
+  // Who does both waits for nobody.
+  ASSERT_TRUE(queue->file({next}).ok());
+  ASSERT_TRUE(take(*queue, kFirst).has_value());
+  EXPECT_TRUE(*queue->end(kFirst, next, TaskEnd::kDone));
+  EXPECT_EQ(state_of(*queue, next).name, "done");
+}
+
 std::vector<CalibrationFigure> figures(double seconds, double spread = 1.01,
                                        bool disturbed = false) {
   return {{"dense", seconds, spread, disturbed}, {"add", 1e-3, 1.0, disturbed}};

@@ -6,7 +6,7 @@
 
 #include "artifact.h"
 #include "artifact/library/library.h"
-#include "artifact/signature.h"
+#include "base/signature.h"
 #include "dynamic_model.h"
 #include "ir/text_printer.h"
 #include "report/report.h"

@@ -8,6 +8,7 @@
 
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/stopwatch.h"
 #include "compiler/tuning_passes.h"
 #include "options.h"
 #include "report/report.h"
@@ -35,7 +36,25 @@ Status announce(const std::vector<Model>& models, const SharedOptions& options) 
   return {};
 }
 
-Status tune(SharedOptions options, const std::vector<std::string>& models) {
+// What measuring would compile is compiled, for machines that measure alone.
+Status build(const std::vector<Model>& models, const std::vector<std::string>& paths,
+             const SharedOptions& options) {
+  const ProgramOptions program = TRY(program_options(options));
+  for (size_t m = 0; m < models.size(); ++m) {
+    const Stopwatch watch;
+    MeasuredCosts::Built built;
+    Module module = models[m].impl().module;
+    TRY(kernel_building(program, built).run(module).with_context(paths[m]));
+    fmt::print("{}  {} functions and {} conversions built, {} of {} variants refused, {:.1f} s\n",
+               paths[m], built.functions, built.conversions, built.refused, built.variants,
+               watch.seconds());
+    std::fflush(stdout);
+    if (interrupted()) std::_Exit(kInterruptedStatus);
+  }
+  return {};
+}
+
+Status tune(SharedOptions options, bool only_builds, const std::vector<std::string>& models) {
   // All models are read first: a wrong name is found before minutes of measuring.
   options.always_measure = true;
   std::vector<Model> loaded;
@@ -43,6 +62,7 @@ Status tune(SharedOptions options, const std::vector<std::string>& models) {
     options.model = path;
     loaded.push_back(TRY(load(options)));
   }
+  if (only_builds) return build(loaded, models, options);
   if (models.size() > 1) TRY(announce(loaded, options));
   for (size_t m = 0; m < models.size(); ++m) {
     double seconds = 0;
@@ -70,7 +90,13 @@ Command add_tune(CLI::App& app) {
       "tune", "measure what models need; compiling them later then measures nothing");
   command->add_option("MODEL", *models, "ONNX files, or Relay text (.relay)")->required();
   add_compile_flags(*command, *options);
-  return {command, [=] { return tune(*options, *models); }};
+  auto emit = std::make_shared<std::string>("costs");
+  command
+      ->add_option("--emit", *emit,
+                   "costs (default), or kernels: compile what measuring may need, and measure "
+                   "nothing")
+      ->check(CLI::IsMember({"costs", "kernels"}));
+  return {command, [=] { return tune(*options, *emit == "kernels", *models); }};
 }
 
 }  // namespace collage::tool

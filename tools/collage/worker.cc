@@ -44,6 +44,7 @@ namespace fs = std::filesystem;
 struct WorkerOptions {
   std::string database;
   std::vector<std::string> plugins;
+  FleetRole role = FleetRole::kAll;
   double idle_seconds = 1e9, task_seconds = 6 * 3600;
 };
 
@@ -63,10 +64,10 @@ Status lock_machine() {
   return error(ErrorCode::kUnavailable, "{}: {}", file.string(), why);
 }
 
-FleetWorker this_worker() {
+FleetWorker this_worker(FleetRole role) {
   const CostKeys keys(available_cores(), CacheState::kWarm);
   return {fmt::format("{} {} of {}", host_name(), ::getpid(), std::time(nullptr)),
-          sha256_hex(keys.program_context()).substr(0, 16), keys.processor(), machine_name()};
+          sha256_hex(keys.program_context()).substr(0, 16), keys.processor(), machine_name(), role};
 }
 
 // Calls again while the server is away, unless this process is to end.
@@ -153,6 +154,7 @@ Result<Attempt> attempt(TaskQueue& queue, const FleetWorker& worker, const Fleet
   std::vector<std::string> words = {"/proc/self/exe", "-q", "tune", file,
                                     "--db=" + options.database};
   for (const std::string& plugin : options.plugins) words.push_back("--plugin=" + plugin);
+  if (worker.role == FleetRole::kBuild) words.push_back("--emit=kernels");
   for (const nlohmann::json& flag : parse_json(task.flags)) {
     words.push_back(flag.is_string() ? flag.get<std::string>() : "");
     if (!may_be_sent(words.back().substr(0, words.back().find('='))))
@@ -176,7 +178,8 @@ Result<Attempt> attempt(TaskQueue& queue, const FleetWorker& worker, const Fleet
   if (why.starts_with("collage: ")) why.erase(0, 9);
   if (const size_t at = why.find(file); at != std::string::npos)
     why.replace(at, file.size(), task.model);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return Attempt{TaskEnd::kDone, ""};
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return Attempt{worker.role == FleetRole::kBuild ? TaskEnd::kBuilt : TaskEnd::kDone, ""};
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (!goes_on || signal == SIGTERM || signal == SIGINT ||
       (signal == 0 && WEXITSTATUS(status) == kInterruptedStatus))
@@ -199,7 +202,7 @@ Status work_on(TaskQueue& queue, const FleetWorker& worker, const FleetTask& tas
     TRY(persistently([&] { return CostDatabase::open_at(options.database); }).status());
   const bool counts =
       TRY(persistently([&] { return queue.end(worker, task, ended.end, ended.why); }));
-  constexpr const char* kNames[] = {"done", "failed", "given back", "no answer"};
+  constexpr const char* kNames[] = {"done", "failed", "given back", "no answer", "built"};
   fmt::print("{}  {}{}{}, {:.1f} s\n", printable(task.model, 500),
              counts ? kNames[static_cast<int>(ended.end)] : "taken by another worker meanwhile",
              ended.why.empty() ? "" : ": ", ended.why, watch.seconds());
@@ -226,10 +229,11 @@ Status calibrate_machine(TaskQueue& queue, const FleetWorker& worker) {
 
 Status take_tasks(TaskQueue& queue, const FleetWorker& worker, const WorkerOptions& options) {
   constexpr double kBetweenCalibrations = 600;  // seconds
-  TRY(calibrate_machine(queue, worker));
+  const bool measures = worker.role != FleetRole::kBuild;
+  if (measures) TRY(calibrate_machine(queue, worker));
   Stopwatch since_calibration;
   for (Stopwatch idle; !interrupted();) {
-    if (since_calibration.seconds() > kBetweenCalibrations) {
+    if (measures && since_calibration.seconds() > kBetweenCalibrations) {
       TRY(calibrate_machine(queue, worker));
       since_calibration.restart();
     }
@@ -251,7 +255,7 @@ Status take_tasks(TaskQueue& queue, const FleetWorker& worker, const WorkerOptio
 Status work(const WorkerOptions& options) {
   const std::unique_ptr<TaskQueue> queue = TRY(open_queue(options.database));
   TRY(lock_machine());
-  const FleetWorker worker = this_worker();
+  const FleetWorker worker = this_worker(options.role);
   InterruptScope interrupts;
   Status status = take_tasks(*queue, worker, options);
   if (interrupted()) status = {};
@@ -265,6 +269,12 @@ Command add_worker(CLI::App& app) {
   auto options = std::make_shared<WorkerOptions>();
   CLI::App* command = app.add_subcommand("worker", "take the tasks that `fleet` files");
   command->add_option("--db", options->database, "the database: postgresql://...");
+  command
+      ->add_option("--emit", options->role,
+                   "kernels: only compile them, for others; costs: only of tasks whose kernels "
+                   "are there (default: all)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, FleetRole>{
+          {"kernels", FleetRole::kBuild}, {"costs", FleetRole::kMeasure}}));
   command->add_option("--plugin", options->plugins, "a shared library with a backend of its own")
       ->allow_extra_args(false);
   command

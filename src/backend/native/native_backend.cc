@@ -50,7 +50,7 @@ class NativeBackend : public Backend {
         }) {}
   // Without it much is slower, which nobody should have to find out.
   Status available() const override {
-    Status status = linking_available();
+    Status status = kernels_available();
     static std::once_flag told;
     if (!status.ok())
       std::call_once(told, [&] { log::warn("native is left out: {}", status.message()); });

@@ -102,7 +102,7 @@ class OpenClBackend : public Backend {
       return error(ErrorCode::kUnavailable,
                    "no OpenCL device: install a vendor's OpenCL driver, or pocl-opencl-icd to run "
                    "on the processor");
-    return native::linking_available();
+    return native::kernels_available();
   }
   PartitionRulePtr partition_rule(const Target&) const override {
     return native::make_native_rule("opencl", check_call);

@@ -13,13 +13,14 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/user_seal.h"
 
 namespace collage::native {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kHashDigits = 64;
+constexpr size_t kSealDigits = 64;
 
 std::atomic<int64_t> compiled{0};
 
@@ -77,14 +78,46 @@ bool owned_privately(const fs::path& folder) {
          (info.st_mode & 022) == 0;
 }
 
-std::string sealed(const std::string& library) { return library + sha256_hex(library); }
+/// A library as a file that ends with its seal; without a path there is none.
+struct KernelFile {
+  fs::path path = {};
+  std::function<std::string(const std::string& library)> seal = {};
 
-/// The library inside a sealed file, or an empty string when the seal is broken.
-std::string unsealed(std::string file) {
-  if (file.size() <= kHashDigits) return {};
-  const std::string seal = file.substr(file.size() - kHashDigits);
-  file.resize(file.size() - kHashDigits);
-  return sha256_hex(file) == seal ? file : std::string();
+  bool exists() const {
+    std::error_code code;
+    return !path.empty() && fs::is_regular_file(path, code);
+  }
+  /// Empty where there is none, or its seal is broken.
+  std::string read() const {
+    Result<std::string> content = exists() ? read_file(path) : Result<std::string>("");
+    if (!content || content->size() <= kSealDigits) return {};
+    std::string library = std::move(content).value();
+    const std::string found = library.substr(library.size() - kSealDigits);
+    library.resize(library.size() - kSealDigits);
+    return seal(library) == found ? library : std::string();
+  }
+  void write(const std::string& library) const {
+    if (path.empty()) return;
+    const Status kept = write_file_atomically(path, library + seal(library));
+    static std::once_flag once;
+    if (!kept.ok())
+      std::call_once(
+          once, [&] { log::warn("native: compiled kernels are not kept: {}", kept.message()); });
+  }
+};
+
+/// Of several machines, though a network that it is on may be away; empty: there is none.
+fs::path shared_in(const fs::path& kernels) {
+  std::error_code code;
+  return fs::exists(fs::symlink_status(kernels / "shared", code)) ? kernels / "shared" : fs::path();
+}
+
+KernelFile shared_file(const fs::path& kernels, const std::string& name) {
+  const fs::path shared = shared_in(kernels);
+  if (shared.empty()) return {};
+  return {shared / name, [name, user = UserSeal::of_user()](const std::string& library) {
+            return user.of("kernel", name, library);
+          }};
 }
 
 struct Loaded {
@@ -97,6 +130,11 @@ Loaded& loaded() {
 }
 
 }  // namespace
+
+Status kernels_available() {
+  const Result<fs::path> cache = cache_folder();
+  return cache && !shared_in(*cache / "kernels").empty() ? Status() : linking_available();
+}
 
 int64_t compiled_kernels() { return compiled; }
 
@@ -115,26 +153,24 @@ Result<std::shared_ptr<const Code>> CodeCache::get(
     std::lock_guard lock(loaded().mutex);
     if (auto code = loaded().by_key[key].lock()) return code;
   }
-  fs::path file;
-  std::string library;
+  const std::string name = platform_.name + "-" + sha256_hex(key).substr(0, 40) + ".so";
+  KernelFile own, shared;
   if (!folder_.empty() && owned_privately(folder_)) {
-    file = fs::path(folder_) / (platform_.name + "-" + sha256_hex(key).substr(0, 40) + ".so");
-    std::error_code code;
-    if (fs::is_regular_file(file, code)) {
-      if (auto content = read_file(file); content.ok())
-        library = unsealed(std::move(content).value());
-    }
+    own = {fs::path(folder_) / name, [](const std::string& text) { return sha256_hex(text); }};
+    shared = shared_file(folder_, name);
   }
+  std::string library = own.read();
   if (library.empty()) {
-    library = TRY(compile_library(platform_, build));
-    ++compiled;
-    if (!file.empty()) {
-      if (Status kept = write_file_atomically(file, sealed(library)); !kept.ok()) {
-        static std::once_flag once;
-        std::call_once(
-            once, [&] { log::warn("native: compiled kernels are not kept: {}", kept.message()); });
-      }
+    library = shared.read();
+    if (library.empty()) {
+      if (!shared.path.empty()) TRY(linking_available().with_context("nobody built " + name));
+      library = TRY(compile_library(platform_, build));
+      ++compiled;
+      shared.write(library);
     }
+    own.write(library);
+  } else if (!shared.exists()) {
+    shared.write(library);
   }
   auto bytes = std::make_shared<const std::string>(std::move(library));
   std::shared_ptr<const Code> code =

@@ -2,6 +2,11 @@
 // library of it, and the library is loaded. Libraries are kept in a folder under a key that names
 // everything the code depends on; each file ends with the SHA-256 of its content, and what is
 // loaded is the very bytes that were checked.
+//
+// A folder in it, `shared`, or a link to one on a network, is a second such folder, of several
+// machines. Files there end with the seal of their owner (base/user_seal.h): who may write to it
+// but lacks the key runs no code here. What is compiled is put there too. A machine that cannot
+// compile loads what others built.
 #pragma once
 
 #include <Halide.h>
@@ -37,6 +42,9 @@ struct CodePlatform {
 enum class PipelineText { kHalide, kAssembly };  ///< lowered loops; what the object is made of
 /// For people, compiled for `kernel_target`.
 Result<std::string> text_of(const BuiltPipeline& built, PipelineText form);
+
+/// Whether it can compile kernels, or others share theirs with it.
+Status kernels_available();
 
 /// How many kernels this process has compiled: neither was their code in memory nor on disk.
 int64_t compiled_kernels();

@@ -1,4 +1,4 @@
-// Signatures of artifacts: Ed25519 (libcrypto), by keys in PEM as `openssl genpkey -algorithm
+// Signatures: Ed25519 (libcrypto), by keys in PEM as `openssl genpkey -algorithm
 // ed25519` makes them and `openssl pkey -pubout` their public halves.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "artifact/signature.h"
+#include "base/signature.h"
 
 #include <openssl/evp.h>
 #include <openssl/pem.h>

@@ -1,4 +1,4 @@
-#include "cost/row_seal.h"
+#include "base/user_seal.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -46,17 +46,17 @@ Result<std::string> key_in(const std::filesystem::path& folder) {
 
 }  // namespace
 
-RowSeal RowSeal::of_user() {
+UserSeal UserSeal::of_user() {
   const Result<std::filesystem::path> folder = cache_folder();
   Result<std::string> key = folder ? key_in(*folder) : folder.status();
-  if (key) return RowSeal(std::move(key).value());
+  if (key) return UserSeal(std::move(key).value());
   log::warn("what is measured now is measured again by the next process: {}",
             key.status().to_string());
-  return RowSeal(random_key());
+  return UserSeal(random_key());
 }
 
-std::string RowSeal::of(const std::string& kind, const std::string& key,
-                        const std::string& value) const {
+std::string UserSeal::of(const std::string& kind, const std::string& key,
+                         const std::string& value) const {
   const std::string text = kind + "\n" + key + "\n" + value;
   unsigned char digest[EVP_MAX_MD_SIZE] = {};
   unsigned int length = 0;

@@ -1,0 +1,25 @@
+// Who wrote something that others could have written too: a row of a cost database, a kernel in a
+// folder that machines share. A seal is a keyed hash (HMAC-SHA-256) under a key that the user's
+// cache folder keeps (seal.key, 32 random bytes, mode 0600). What has none, or a wrong one, was
+// imported, copied from elsewhere or edited. A seal keeps out what comes in files, not who can read
+// the user's own files.
+#pragma once
+
+#include <string>
+
+namespace collage {
+
+class UserSeal {
+ public:
+  // With the key of the cache folder, made where there is none; with one of this process's own
+  // where the folder cannot be used.
+  static UserSeal of_user();
+  // 64 hexadecimal digits.
+  std::string of(const std::string& kind, const std::string& key, const std::string& value) const;
+
+ private:
+  explicit UserSeal(std::string key) : key_(std::move(key)) {}
+  std::string key_;
+};
+
+}  // namespace collage
