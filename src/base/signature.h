@@ -22,6 +22,7 @@ class SigningKey {
   std::string sign(std::string_view message) const;
 
  private:
+  friend class PublicKey;
   explicit SigningKey(std::shared_ptr<void> key) : key_(std::move(key)) {}
   std::shared_ptr<void> key_;  // libcrypto's
 };
@@ -30,6 +31,7 @@ class PublicKey {
  public:
   // kUsage: the text is no public key of Ed25519.
   static Result<PublicKey> parse(const std::string& pem);
+  static PublicKey of(const SigningKey& key) { return PublicKey(key.key_); }
   bool has_signed(std::string_view message, std::string_view signature) const;
 
  private:

@@ -89,7 +89,7 @@ void CostDatabase::give_up(const std::string& why) {
 }
 
 bool CostDatabase::is_foreign(const std::string& kind, const StoredValue& row) {
-  if (row.seal == seal_->of(kind, row.key, row.value)) return false;
+  if (seal_->is_valid(row.seal, kind, row.key, row.value)) return false;
   if (!row.seal.empty() && !std::exchange(told_of_foreign_, true))
     log::warn(
         "cost database {}: rows that were not written here (the first: {} {}) are measured "
@@ -206,7 +206,7 @@ void CostDatabase::limit_size() {
 
 Status CostDatabase::for_each(const std::function<Status(const CostRow&)>& visit) {
   return storage_->for_each([&](const StoredRow& row) {
-    const bool foreign = row.seal != seal_->of(row.kind, row.key, row.value);
+    const bool foreign = !seal_->is_valid(row.seal, row.kind, row.key, row.value);
     return visit(
         {row.kind, row.key, row.text, row.context, row.value, row.written, row.used, foreign});
   });

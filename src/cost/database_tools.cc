@@ -62,10 +62,19 @@ Result<CostRow> row_from_json(const json& line) {
   }
   if (!line.contains("value") || !line["value"].is_object()) return bad_model("no object 'value'");
   row.value = json_text(line["value"]);
-  row.foreign = true;
   if (!is_date(row.written)) return bad_model("'{}' is no date", row.written);
   if (Status status = check_row(row); !status.ok()) return bad_model("{}", status.message());
   return row;
+}
+
+// Takes the signature out of what it is of.
+Status check_signature(json& line, const PublicKey& owner) {
+  const Result<std::string> signature = JsonFields(line).text("signature");
+  if (!signature) return bad_model("it is not signed");
+  line.erase("signature");
+  if (!owner.has_signed(json_text(line), *signature))
+    return bad_model("it was changed, or another key signed it");
+  return {};
 }
 
 bool is_refused(const CostRow& row) {
@@ -124,7 +133,7 @@ Result<DatabaseInfo> describe_database(CostDatabase& database) {
   return info;
 }
 
-Status export_costs(CostDatabase& database, std::ostream& out) {
+Status export_costs(CostDatabase& database, std::ostream& out, const SigningKey* key) {
   out << json{{"collage_costs", kFormat}}.dump() << "\n";
   TRY(database.for_each([&](const CostRow& row) -> Status {
     json line = {{"kind", row.kind},
@@ -133,6 +142,7 @@ Status export_costs(CostDatabase& database, std::ostream& out) {
                  {"context", row.context},
                  {"value", parse_json(row.value)},
                  {"written", row.written}};
+    if (key != nullptr) line["signature"] = key->sign(json_text(line));
     out << json_text(line) << "\n";
     return {};
   }));
@@ -140,7 +150,8 @@ Status export_costs(CostDatabase& database, std::ostream& out) {
   return {};
 }
 
-Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in) {
+Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in,
+                                  const PublicKey* owner) {
   std::string line;
   json head;
   if (std::getline(in, line)) head = parse_json(line);
@@ -151,7 +162,7 @@ Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in) {
                      json_text(head["collage_costs"]), kFormat);
   std::map<std::pair<std::string, std::string>, std::string> dates;
   TRY(database.for_each([&](const CostRow& row) -> Status {
-    dates[{row.kind, row.key}] = row.foreign ? row.written : kNewest;
+    dates[{row.kind, row.key}] = row.foreign || owner != nullptr ? row.written : kNewest;
     return {};
   }));
   ImportCounts counts;
@@ -159,7 +170,10 @@ Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in) {
     for (int64_t number = 2; std::getline(in, line); ++number) {
       std::string where = "line " + std::to_string(number);
       if (line.size() > kMaxRowLine) return bad_model("{}: too long", where);
-      CostRow row = TRY(row_from_json(parse_json(line)).with_context(where));
+      json fields = parse_json(line);
+      if (owner != nullptr) TRY(check_signature(fields, *owner).with_context(where));
+      CostRow row = TRY(row_from_json(fields).with_context(where));
+      row.foreign = owner == nullptr;
       auto [it, added] = dates.try_emplace({row.kind, row.key}, row.written);
       if (!added && it->second >= row.written) {
         ++counts.kept;

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "base/signature.h"
 #include "cost/database.h"
 
 namespace collage {
@@ -24,14 +25,16 @@ Result<DatabaseInfo> describe_database(CostDatabase& database);
 // build lacks): nothing will find it again.
 bool is_stale(const CostRow& row);
 
-// Text, one row a line, after a line that says what it is.
-Status export_costs(CostDatabase& database, std::ostream& out);
+// Text, one row a line, after a line that says what it is; each row signed if there is a key.
+Status export_costs(CostDatabase& database, std::ostream& out, const SigningKey* key = nullptr);
 struct ImportCounts {
   int64_t added = 0, replaced = 0, kept = 0;  // kept: the database's row was written here, or newer
 };
 // They are foreign here (database.h). All rows, or none and kBadModel with the number of the first
-// line that verify_costs would refuse.
-Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in);
+// line that verify_costs would refuse. With `owner` each must be signed by that key, and counts as
+// written here.
+Result<ImportCounts> import_costs(CostDatabase& database, std::istream& in,
+                                  const PublicKey* owner = nullptr);
 
 struct PruneOptions {
   bool stale = false;              // what belongs to other versions

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sqlite3
+import subprocess
 import sys
 
 import onnx
@@ -102,6 +103,27 @@ def check_export_and_import(bench):
     assert bench.info("third.db")["rows"] == {}
 
 
+def check_signed_rows(bench):
+    """Rows that a key signed serve whoever requires it like rows of their own; a changed one is a line."""
+    for words in (["genpkey", "-algorithm", "ed25519", "-out", "key.pem"], ["pkey", "-in", "key.pem", "-pubout", "-out", "key.pub"]):
+        subprocess.run(["openssl", *words], cwd=bench.folder, check=True, stderr=subprocess.DEVNULL)
+    bench.run("db", "export", "rows.txt", "--db", "costs.db", "--sign", "key.pem")
+    bench.run("db", "import", "rows.txt", "--db", "signed.db", "--require-signature", "key.pub")
+    assert bench.info("signed.db")["foreign"] == 0 and bench.info("signed.db")["rows"] == bench.info()["rows"]
+    with open(os.path.join(bench.folder, "rows.txt")) as file:
+        lines = file.read().split("\n")
+    changed = next(i for i, line in enumerate(lines) if '"seconds":' in line)
+    lines[changed] = re.sub(r'"seconds":[^,}]*', '"seconds":0.5', lines[changed])
+    with open(os.path.join(bench.folder, "rows.txt"), "w") as file:
+        file.write("\n".join(lines))
+    result = command.run(["db", "import", "rows.txt", "--db", bench.place("other.db"), "--require-signature", "key.pub"], bench.folder,
+                         cache=os.path.join(bench.folder, "cache"))
+    line = f"collage: rows.txt: line {changed + 1}: it was changed, or another key signed it\n"
+    assert result.returncode == 3 and result.stderr == line, result
+    assert bench.info("other.db")["rows"] == {}
+    bench.run("db", "import", "rows.txt", "--db", "other.db", "--require-signature", "key.pem", status=2)
+
+
 def check_verify(bench):
     """A value somebody changed for nonsense is found."""
     assert "all of them good" in bench.run("db", "verify", "--db", "costs.db")
@@ -151,7 +173,7 @@ def check_server_away(bench):
         assert "cost database on a PostgreSQL server: connection to server" in result.stderr, result.stderr
 
 
-CHECKS = (check_info, check_default_place, check_export_and_import, check_verify, check_damaged, check_prune, check_second_process)
+CHECKS = (check_info, check_default_place, check_export_and_import, check_signed_rows, check_verify, check_damaged, check_prune, check_second_process)
 ON_SERVERS = (check_info, check_export_and_import, check_verify, check_damaged, check_prune, check_second_process, check_server_away)
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "artifact/signing_keys.h"
 #include "base/hash.h"
 #include "cost/database_fixture.h"
 #include "cost/database_tools.h"
@@ -201,6 +202,66 @@ TEST_P(Database, ImportTakesTheNewerOfTwoForeignRowsAndNoneForOnesOwn) {
   EXPECT_EQ(database->find_foreign("quarantine", key), quarantine("there"));
   EXPECT_EQ(import("2021", "anew").replaced, 1);
   EXPECT_EQ(database->find_foreign("quarantine", key), quarantine("anew"));
+}
+
+TEST_P(Database, SignedRowsCountAndOthersAreRefused) {
+  const SigningKey key = SigningKey::parse(testing::kPrivateKey).value();
+  const PublicKey owner = PublicKey::parse(testing::kPublicKey).value();
+  std::ostringstream out, unsigned_rows;
+  auto source = open("source");
+  put(*source, "a", R"({"faulty|bad": {"invalid": "why", "waited": 1.50e-7}})");
+  put(*source, "b", quarantine("else"));
+  ASSERT_TRUE(export_costs(*source, out, &key).ok());
+  ASSERT_TRUE(export_costs(*source, unsigned_rows).ok());
+  auto database = open();
+  const auto import = [&](std::string text, const PublicKey& by, const std::string& what = "",
+                          const std::string& with = "") {
+    if (!what.empty()) text.replace(text.rfind(what), what.size(), with);
+    std::istringstream in(text);
+    const Result<ImportCounts> counts = import_costs(*database, in, &by);
+    EXPECT_TRUE(counts || rows(*database) == 0) << "all of them or none";
+    return counts ? "" : counts.status().to_string();
+  };
+  const PublicKey other = PublicKey::parse(testing::kOtherPublicKey).value();
+  EXPECT_THAT(import(unsigned_rows.str(), owner), HasSubstr("line 2: it is not signed"));
+  const char* refused = "it was changed, or another key signed it";
+  EXPECT_THAT(import(out.str(), other), HasSubstr(refused));
+  for (const auto& [what, with] : {std::pair{"else", "more"},
+                                   {"\"written\":\"2", "\"written\":\"1"},
+                                   {"quarantine", "function"}})
+    EXPECT_THAT(import(out.str(), owner, what, with), HasSubstr(refused));
+  ASSERT_EQ(import(out.str(), owner), "");
+  EXPECT_EQ(describe_database(*database)->foreign, 0);
+  const std::string row = CostDatabase::key_of("b", context());
+  EXPECT_EQ(database->find("quarantine", row), quarantine("else"));
+  // Without the owner's key they are an import like any other, which replaces nothing of one's own.
+  std::istringstream in(out.str());
+  EXPECT_EQ(import_costs(*open("third"), in)->added, 2);
+  EXPECT_EQ(describe_database(*open("third"))->foreign, 2);
+}
+
+TEST_P(Database, WhatATrustedKeySignedIsNotForeign) {
+  const auto be = [&](const char* who, const char* name, const char* key) {
+    const fs::path cache = folder_ / who;
+    fs::create_directory(cache);
+    fs::permissions(cache, fs::perms::owner_all);
+    std::ofstream(cache / name) << key;
+    ::setenv("COLLAGE_CACHE", cache.c_str(), 1);
+  };
+  be("fleet", "signing.pem", testing::kPrivateKey);
+  open()->put("function", "k", "text", "value");
+  EXPECT_EQ(open()->find("function", "k"), "value");
+  be("laptop", "trusted.pem", testing::kPublicKey);
+  EXPECT_EQ(open()->find("function", "k"), "value");
+  open()->put("function", "own", "text", "value");
+  be("stranger", "trusted.pem", testing::kOtherPublicKey);
+  EXPECT_FALSE(open()->find("function", "k").has_value());
+  be("fleet", "signing.pem", testing::kPrivateKey);
+  EXPECT_FALSE(open()->find("function", "own").has_value()) << "who trusts signs nothing";
+  be("laptop", "trusted.pem", testing::kPublicKey);
+  edit("value = 'other' WHERE key = 'k'");
+  EXPECT_FALSE(open()->find("function", "k").has_value());
+  ::unsetenv("COLLAGE_CACHE");
 }
 
 // Rows that were imported, edited or copied from another user's file.

@@ -199,7 +199,7 @@ TEST_F(Postgres, AnEarlierVersionIsExtendedAndANewerOneRefused) {
        "PRIMARY KEY(kind, key))",
        "INSERT INTO collage_costs VALUES('function', 'k', 't', 'c', 'v', '', '2020', '')"});
   EXPECT_EQ(open()->find_foreign("function", "k"), "v");
-  EXPECT_EQ(ask({"SELECT version FROM collage_schema"}), "10");
+  EXPECT_EQ(ask({"SELECT version FROM collage_schema"}), "11");
   EXPECT_EQ(ask({"SELECT count(*) FROM pg_indexes WHERE indexname = 'collage_costs_context'"}),
             "1");
   ask({"UPDATE collage_schema SET version = 99"});

@@ -14,6 +14,7 @@
 #include "backend/targets/backends.h"
 #include "base/files.h"
 #include "base/printable.h"
+#include "base/signature.h"
 #include "cost/database_tools.h"
 #include "cost/shipped_costs.h"
 #include "cost/task_queue.h"
@@ -24,7 +25,7 @@ namespace collage::tool {
 namespace {
 
 struct DbOptions {
-  std::string database, json, file;
+  std::string database, json, file, signing_key, owner;
   std::vector<std::string> forgotten;  // all, stale, refused, a kind of row
 };
 
@@ -86,9 +87,9 @@ Status info(const DbOptions& options) {
   return {};
 }
 
-using WriteRows = Status (*)(CostDatabase&, std::ostream&);
+using WriteRows = std::function<Status(CostDatabase&, std::ostream&)>;
 
-Status write_rows(const DbOptions& options, WriteRows write) {
+Status write_rows(const DbOptions& options, const WriteRows& write) {
   std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   if (options.file == "-") return write(*database, std::cout);
   std::ostringstream text;
@@ -96,16 +97,33 @@ Status write_rows(const DbOptions& options, WriteRows write) {
   return write_file_atomically(options.file, text.str());
 }
 
+Status export_rows(const DbOptions& options) {
+  if (options.signing_key.empty())
+    return write_rows(options, [](CostDatabase& database, std::ostream& out) {
+      return export_costs(database, out);
+    });
+  const Result<SigningKey> key = SigningKey::parse(TRY(read_key("--sign", options.signing_key)));
+  if (!key) return Status(key.status()).with_context("--sign " + options.signing_key);
+  return write_rows(options, [&](CostDatabase& database, std::ostream& out) {
+    return export_costs(database, out, &*key);
+  });
+}
+
 Status import_rows(const DbOptions& options) {
   std::ifstream in(options.file, std::ios::binary);
   std::error_code ec;
   if (!in || std::filesystem::is_directory(options.file, ec))
     return bad_model("{}: cannot be read", options.file);
+  std::optional<PublicKey> owner;
+  if (!options.owner.empty())
+    owner = TRY(PublicKey::parse(TRY(read_key("--require-signature", options.owner)))
+                    .with_context("--require-signature " + options.owner));
   register_all();
   const std::string place = TRY(place_of(options));
   std::unique_ptr<CostDatabase> database = TRY(CostDatabase::open_at(place));
   if (!database->on_disk()) return internal_error("{}: cannot be written", place);
-  ImportCounts counts = TRY(import_costs(*database, in).with_context(options.file));
+  ImportCounts counts =
+      TRY(import_costs(*database, in, owner ? &*owner : nullptr).with_context(options.file));
   fmt::print("{} rows added, {} replaced, {} kept as they were\n", counts.added, counts.replaced,
              counts.kept);
   return {};
@@ -155,12 +173,18 @@ Command add_db(CLI::App& app) {
   info_command->add_option("--json", options->json, "write the same as JSON here");
   CLI::App* export_command = command->add_subcommand("export", "write all rows as text");
   export_command->add_option("FILE", options->file, "where to, or -")->required();
+  export_command->add_option("--sign", options->signing_key,
+                             "a private key (Ed25519, PEM) that signs each row");
   CLI::App* ship_command = command->add_subcommand(
       "ship", "write what kernels took on this processor, as share/collage/costs holds it");
   ship_command->add_option("FILE", options->file, "where to, or -")->required();
   CLI::App* import_command =
       command->add_subcommand("import", "add the rows of an export; of two the newer wins");
   import_command->add_option("FILE", options->file, "an export")->required();
+  import_command->add_option(
+      "--require-signature", options->owner,
+      "a public key (Ed25519, PEM): refuse rows that its owner did not sign; "
+      "the others count as if written here");
   CLI::App* prune_command =
       command->add_subcommand("prune", "forget rows, which are then measured again where needed");
   std::vector<std::string> known = {"all", "stale", "refused"};
@@ -175,7 +199,7 @@ Command add_db(CLI::App& app) {
       command->add_subcommand("verify", "read all of it, decode its values and recompute its keys");
   return {command, [=]() -> Status {
             if (info_command->parsed()) return info(*options);
-            if (export_command->parsed()) return write_rows(*options, export_costs);
+            if (export_command->parsed()) return export_rows(*options);
             if (ship_command->parsed()) return write_rows(*options, write_shipped_costs);
             if (import_command->parsed()) return import_rows(*options);
             if (prune_command->parsed()) return prune(*options);

@@ -116,7 +116,7 @@ KernelFile shared_file(const fs::path& kernels, const std::string& name) {
   const fs::path shared = shared_in(kernels);
   if (shared.empty()) return {};
   return {shared / name, [name, user = UserSeal::of_user()](const std::string& library) {
-            return user.of("kernel", name, library);
+            return user.hash_of("kernel", name, library);
           }};
 }
 
