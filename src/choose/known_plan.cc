@@ -65,8 +65,9 @@ void KnownPlan::remember(const NamedCover& cover, const std::vector<CostedCandid
   if (is_local || !is_keyed(options_)) return;
   PlanRow row = plan_of(cover, candidates);
   row.complete = complete;
-  database_.put("plan", CostDatabase::key_of(text_, context_), text_, json_text(to_json(row)),
-                context_);
+  // Who may only read a server's rows has nothing to say as long as the plan is the same.
+  const std::string key = CostDatabase::key_of(text_, context_), value = json_text(to_json(row));
+  if (database_.find("plan", key) != value) database_.put("plan", key, text_, value, context_);
 }
 
 }  // namespace collage

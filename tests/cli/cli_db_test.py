@@ -124,6 +124,17 @@ def check_signed_rows(bench):
     bench.run("db", "import", "rows.txt", "--db", "other.db", "--require-signature", "key.pem", status=2)
 
 
+def check_reader(bench):
+    """Who may only read runs what others measured, and wants nothing written."""
+    bench.run("run", "net.onnx", "--targets", "reference", "--db", "costs.db")
+    address = bench.place("costs.db")
+    bench.server.ask("CREATE ROLE reader LOGIN", address)
+    bench.server.ask("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader", address)
+    result = command.run(["run", "net.onnx", "--targets", "reference", "--db", address.replace("owner@", "reader@")], bench.folder,
+                         cache=os.path.join(bench.folder, "cache"))
+    assert result.returncode == 0 and result.stderr == "", result
+
+
 def check_verify(bench):
     """A value somebody changed for nonsense is found."""
     assert "all of them good" in bench.run("db", "verify", "--db", "costs.db")
@@ -174,7 +185,7 @@ def check_server_away(bench):
 
 
 CHECKS = (check_info, check_default_place, check_export_and_import, check_signed_rows, check_verify, check_damaged, check_prune, check_second_process)
-ON_SERVERS = (check_info, check_export_and_import, check_verify, check_damaged, check_prune, check_second_process, check_server_away)
+ON_SERVERS = (check_info, check_export_and_import, check_verify, check_damaged, check_prune, check_second_process, check_reader, check_server_away)
 
 if __name__ == "__main__":
     failed = checks.run(CHECKS, sys.argv[1:], Bench)
