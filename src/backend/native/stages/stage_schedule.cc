@@ -10,6 +10,7 @@
 #include "backend/native/stages/schedule_steps.h"
 #include "backend/native/stages/stage_rows.h"
 #include "backend/native/stages/stage_tile.h"
+#include "backend/native/stages/transposed_tiles.h"
 #include "base/integers.h"
 #include "tensor_program/term_walk.h"
 #include "tensor_program/transform.h"
@@ -195,7 +196,9 @@ class Scheduler {
     const Names loops = loops_of(stage);
     const Extents extents = extents_of(stage);
     if (!plan_.reads_parts(stage)) {
-      schedule_loops(steps, loops, extents, stage.value, threads_, loop_sizes());
+      const bool usual = schedule_.vectors == 1 && schedule_.lines == 1 && stage.updates.empty();
+      if (!usual || !schedule_transposed_tiles(program(), stage.name, threads_, schedule_.tasks))
+        schedule_loops(steps, loops, extents, stage.value, threads_, loop_sizes());
       return;
     }
     const FusedLoop loop = fuse_from(steps, loops, extents, loops.size() > 1 ? 1 : 0);
