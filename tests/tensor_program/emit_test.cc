@@ -293,6 +293,20 @@ TEST(Emit, SaysWhyNot) {
   EXPECT_THAT(program.status().message(), HasSubstr("no tensor program of cumsum"));
 }
 
+TEST(Emit, TheLargestOfALargeWindowIsThatOfItsRows) {
+  const Expr x = input("x", {1, 2, 20, 30});
+  const auto window = [&](Shape size, int64_t padding) {
+    return call("nn.max_pool2d", {x}, {{"pool_size", Ints(size)}, {"padding", Ints(4, padding)}});
+  };
+  EXPECT_THAT(emitted({x}, window({7, 7}, 0)), HasSubstr("stage s0[d0:1, d1:2, d2:14, d3:30] ="));
+  EXPECT_THAT(emitted({x}, window({7, 7}, 3)), HasSubstr("stage s1[d0:1, d1:2, d2:20, d3:36] ="));
+  EXPECT_THAT(emitted({x}, window({3, 3}, 1)), Not(HasSubstr("stage")));
+  const auto joined = emit(make_function({x}, window({7, 7}, 3)), {.joins_by_parts = true});
+  ASSERT_TRUE(joined.ok()) << joined.status().to_string();
+  EXPECT_THAT(joined->to_string(),
+              HasSubstr("update s1[d0, d1, d2, along + 3] = set(along:30) s0["));
+}
+
 TEST(Emit, TheUsualPowersOfALocalNormalisationAreRoots) {
   const Expr x = input("x", {1, 7, 3});
   const auto with = [&](double beta, double alpha = 0.5) {

@@ -145,6 +145,7 @@ Result<Program> emit(const Function& function, EmitForm form) {
   const ChannelLayout layout = layouts.back();
   layouts.pop_back();
   Emitter emitter(flat, std::move(layouts), form.row_stages, form.whole_reductions);
+  emitter.join_by_parts(form.joins_by_parts);
   const std::vector<TensorType> leaves = flat->body->type().leaves();
   const auto* tuple = as<TupleNode>(flat->body);
   for (size_t i = 0; i < leaves.size(); ++i) {

@@ -26,8 +26,8 @@ namespace collage::tensor_program {
 struct EmitForm {
   bool row_stages = false;        ///< softmax keeps its exponentials
   bool whole_reductions = false;  ///< a reduction is one loop, whatever its extent
-  /// True if a result that joins tensors has an update for each of them, over its part of the
-  /// result: no element chooses among them.
+  /// True if what joins tensors (a result that does so, rows with their pads) has an update for
+  /// each of them, over its part of the whole: no element chooses among them.
   bool joins_by_parts = false;
   /// Layouts of the parameters and, last, of the result; empty: plain. If the result has its
   /// channels last, sums of its rank are walked in that order too.

@@ -47,8 +47,20 @@ Status check_average_pool(const CallNode& call) {
 Status check_global_max(const CallNode& call) {
   return is_ordered(call) ? Status() : check_float_args(call);
 }
+
+/// Whether the largest of a window is that of the largest of its rows, which are fewer.
+bool is_separable(const CallNode& call) {
+  if (arg_shape(call).size() < 4 || call.tensor_type().dtype != DType::kFloat32) return false;
+  const Ints& sizes = call.attrs.ints("pool_size");
+  int64_t taps = 1, apart = 0;
+  for (const int64_t size : sizes) {
+    taps *= size;
+    apart += size;
+  }
+  return taps > 2 * apart && *std::max_element(sizes.begin(), sizes.end()) <= kMostTaps;
+}
 Status check_max_pool(const CallNode& call) {
-  TRY(check_taps(call));
+  if (!is_separable(call)) TRY(check_taps(call));
   return check_global_max(call);
 }
 
@@ -119,8 +131,69 @@ Term pool(Emitter& e, const CallNode& call, const Coords& at, bool average) {
   return total / count;
 }
 
+/// The rows of a tensor with what stands before and behind them.
+Access padded_rows(Emitter& e, const CallNode& call, Shape shape, int64_t before, int64_t padded,
+                   const Access& value, const Term& padding) {
+  const int64_t extent = std::min(shape.back(), padded - before), behind = padded - before - extent;
+  shape.back() = padded;
+  const int slot = to_int(shape.size());
+  if (e.joins_by_parts()) {
+    const Access pads = [=](const Coords&) { return padding; };
+    const std::string rows =
+        e.joined_stage(call, slot, shape, {{before, pads}, {extent, value}, {behind, pads}});
+    return [=](const Coords& c) { return load(rows, padding.dtype(), c.logical); };
+  }
+  const Stored& stage = e.store(call, slot, shape, [&](const Coords& c) {
+    const Term position = c.logical.back() - to_int(before);
+    Coords source = c;
+    source.logical.back() = clamp(likely(position), 0, to_int(extent - 1));
+    return select(likely(position >= 0 && position < to_int(extent)), value(source), padding);
+  });
+  return [&stage](const Coords& c) { return Emitter::read_kept(stage, {}, c); };
+}
+
+/// The largest of each window's rows, then of these.
+Term max_pool_apart(Emitter& e, const CallNode& call, const Coords& at) {
+  const Window w = known_window(call.attrs, call.attrs.ints("pool_size"));
+  const Shape& out = call.tensor_type().shape;
+  const Term nothing = lowest(call.tensor_type().dtype);
+  Shape shape = arg_shape(call);
+  Access value = [&](const Coords& c) { return e.value(call.args[0], c); };
+  for (size_t d = 0; d < w.rank(); ++d) {
+    const bool innermost = d + 1 == w.rank();
+    const int64_t walked = (out[d + 2] - 1) * w.strides[d] + (w.kernel[d] - 1) * w.dilation[d] + 1;
+    int64_t extent = shape[d + 2], before = w.pad_begin[d];
+    if (innermost && !at.lane.defined() && (before > 0 || walked > extent)) {
+      value = padded_rows(e, call, shape, before, walked, value, nothing);
+      extent = walked;
+      before = 0;
+    }
+    const bool below = before > 0, above = walked - before > extent;
+    const Access largest = [=, &w](const Coords& c) {
+      Term total;
+      for (int64_t k = 0; k < w.kernel[d]; ++k) {
+        const Term position =
+            c.logical[d + 2] * to_int(w.strides[d]) + to_int(k * w.dilation[d] - before);
+        Coords source = c;
+        source.logical[d + 2] =
+            below || above ? clamp(likely(position), 0, to_int(extent - 1)) : position;
+        Term element = value(source);
+        if (below || above)
+          element = select(likely(position >= 0 && position < to_int(extent)), element, nothing);
+        total = total.defined() ? max(total, element) : element;
+      }
+      return total;
+    };
+    if (innermost) return largest(at);
+    shape[d + 2] = out[d + 2];
+    const Stored& stage = e.store(call, to_int(d), shape, largest);
+    value = [&stage](const Coords& c) { return Emitter::read_kept(stage, {}, c); };
+  }
+  return value(at);
+}
+
 Term max_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
-  return pool(e, call, at, false);
+  return is_separable(call) ? max_pool_apart(e, call, at) : pool(e, call, at, false);
 }
 Term avg_pool(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return pool(e, call, at, true);

@@ -267,9 +267,20 @@ const Stored& Emitter::store(const CallNode& node, int slot, const Shape& shape,
                              const Access& element) {
   if (const Stored* stored = find_stored(node, slot)) return *stored;
   Stage stage = next_stage(shape);
-  stage.value = element({stage.indices(), {}, {}});
+  Coords at{stage.indices(), {}, {}};
+  const bool lanes = walked_ == ChannelLayout::kBlocked && shape.size() >= 3;
+  if (lanes) {
+    stage.axes[1] = {"block", ceil_div(shape[1], kChannelBlock)};
+    stage.axes.push_back({"lane", kChannelBlock});
+    at.block = var("block");
+    at.lane = var("lane");
+    at.logical[1] = min(at.block * kChannelBlock + at.lane, to_int(shape[1] - 1));
+  }
+  stage.value = element(at);
   stage.dtype = stage.value.dtype();
-  return keep_whole(node, slot, std::move(stage));
+  const Stored& stored = keep_whole(node, slot, std::move(stage));
+  stored_.back()->lanes = lanes;
+  return stored;
 }
 
 std::string Emitter::sum_stage(
@@ -292,6 +303,24 @@ std::string Emitter::updated_stage(const CallNode& node, int slot, const Shape& 
   stage.value = start({stage.indices(), {}, {}});
   stage.dtype = stage.value.dtype();
   stage.updates.push_back(update(stage));
+  return keep_whole(node, slot, std::move(stage)).total;
+}
+
+std::string Emitter::joined_stage(const CallNode& node, int slot, const Shape& shape,
+                                  const std::vector<std::pair<int64_t, Access>>& parts) {
+  if (const Stored* stored = find_stored(node, slot)) return stored->total;
+  Stage stage = next_stage(shape);
+  int64_t begin = 0;
+  for (const auto& [extent, element] : parts) {
+    if (extent == 0) continue;
+    Update update{stage.indices(), {{"along", extent}}, Combine::kSet, {}};
+    update.at.back() = var("along");
+    update.value = element({update.at, {}, {}});
+    if (begin > 0) update.at.back() = update.at.back() + to_int(begin);
+    stage.dtype = update.value.dtype();
+    stage.updates.push_back(std::move(update));
+    begin += extent;
+  }
   return keep_whole(node, slot, std::move(stage)).total;
 }
 

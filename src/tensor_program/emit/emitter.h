@@ -74,12 +74,16 @@ class Emitter {
 
   bool row_stages() const { return row_stages_; }
 
+  /// Whether stages may consist of updates that set a part each, for who schedules them.
+  bool joins_by_parts() const { return joins_by_parts_; }
+  void join_by_parts(bool allowed) { joins_by_parts_ = allowed; }
+
   /// Reduces `element` over `axes` of a tensor of that shape; `finish` turns the total into what is
   /// stored. Done once per (node, slot).
   const Stored& reduce(const CallNode& node, int slot, Combine kind, const Shape& shape,
                        const std::vector<int64_t>& axes, const Access& element,
                        const std::function<Term(Term)>& finish);
-  /// Stores `element` at every coordinate.
+  /// Stores `element` at every coordinate, of blocked channels in blocks.
   const Stored& store(const CallNode& node, int slot, const Shape& shape, const Access& element);
   /// Makes a stage of the program whose value at `axes` is the sum of `element` over `over`; both
   /// get their coordinates in order.
@@ -89,6 +93,9 @@ class Emitter {
   /// Makes a stage that starts from `start` at every coordinate, and is then updated.
   std::string updated_stage(const CallNode& node, int slot, const Shape& shape, const Access& start,
                             const std::function<Update(const Stage&)>& update);
+  /// Makes a stage of parts along the innermost dimension, one behind the other, each of an extent.
+  std::string joined_stage(const CallNode& node, int slot, const Shape& shape,
+                           const std::vector<std::pair<int64_t, Access>>& parts);
   /// Reads a reduction at coordinates of the reduced tensor (those of reduced axes are ignored).
   static Term read_kept(const Stored& stored, const std::vector<int64_t>& axes, const Coords& at);
 
@@ -123,7 +130,7 @@ class Emitter {
   Function function_;
   std::vector<ChannelLayout> params_;
   ChannelLayout walked_ = ChannelLayout::kPlain;
-  bool row_stages_, whole_reductions_;
+  bool row_stages_, whole_reductions_, joins_by_parts_ = false;
   std::unordered_map<const ExprNode*, Access> bound_;
   std::unordered_map<const ExprNode*, std::vector<Memo>> memo_;
   std::unordered_map<const ExprNode*, std::string> constants_;

@@ -48,6 +48,19 @@ TEST(Nan, StaysInWindows) {
   check(call("nn.global_max_pool2d", {x}), {x}, 500);
 }
 
+// Windows whose rows come first, with pads that no row or column fills whole.
+TEST(Nan, StaysInLargeWindows) {
+  const Expr x = var("x", {1, 18, 21, 19}), volume = var("volume", {1, 3, 9, 8, 17});
+  for (const Attrs& window : std::vector<Attrs>{
+           {{"pool_size", Ints{13, 13}}, {"padding", Ints(4, 6)}},
+           {{"pool_size", Ints{9, 5}}, {"strides", Ints{2, 3}}, {"padding", Ints{4, 0, 2, 1}}},
+           {{"pool_size", Ints{5, 5}}, {"dilation", Ints{2, 3}}, {"padding", Ints{3, 4, 2, 5}}},
+           {{"pool_size", Ints{5, 5}}}})
+    check(call("nn.max_pool2d", {x}, window), {x}, 211);
+  check(call("nn.max_pool3d", {volume}, {{"pool_size", Ints{3, 4, 5}}, {"padding", Ints(6, 1)}}),
+        {volume}, 83);
+}
+
 // And infinities, next to which numbers become 0.
 TEST(Nan, StaysAmongItsNeighbouringChannels) {
   for (const Shape& shape : {Shape{1, 24, 5, 7}, Shape{2, 6, 40}, Shape{3, 33}})
