@@ -133,7 +133,8 @@ Term pool(Emitter& e, const CallNode& call, const Coords& at, bool average) {
 
 /// The rows of a tensor with what stands before and behind them.
 Access padded_rows(Emitter& e, const CallNode& call, Shape shape, int64_t before, int64_t padded,
-                   const Access& value, const Term& padding) {
+                   const Access& value) {
+  const Term padding = lowest(call.tensor_type().dtype);
   const int64_t extent = std::min(shape.back(), padded - before), behind = padded - before - extent;
   shape.back() = padded;
   const int slot = to_int(shape.size());
@@ -164,7 +165,7 @@ Term max_pool_apart(Emitter& e, const CallNode& call, const Coords& at) {
     const int64_t walked = (out[d + 2] - 1) * w.strides[d] + (w.kernel[d] - 1) * w.dilation[d] + 1;
     int64_t extent = shape[d + 2], before = w.pad_begin[d];
     if (innermost && !at.lane.defined() && (before > 0 || walked > extent)) {
-      value = padded_rows(e, call, shape, before, walked, value, nothing);
+      value = padded_rows(e, call, shape, before, walked, value);
       extent = walked;
       before = 0;
     }
