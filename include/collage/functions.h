@@ -15,13 +15,15 @@
 // and the whole program is verified and timed.
 #pragma once
 
+#include <collage/expression.h>
 #include <collage/plugin.h>
 #include <collage/tensor.h>
 
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace collage {
@@ -31,25 +33,50 @@ struct ArrayType {
   DType dtype = DType::kFloat32;
 };
 
+// A callable whose last argument, the values of attributes, may be left out.
+template <typename Signature>
+class WithAttributes;
+template <typename R, typename... Args>
+class WithAttributes<R(Args...)>
+    : public std::function<R(Args..., const Expression::Attributes& attributes)> {
+  using Base = std::function<R(Args..., const Expression::Attributes& attributes)>;
+
+ public:
+  WithAttributes() = default;
+  template <typename F>
+  requires std::is_invocable_r_v<R, F&, Args..., const Expression::Attributes&> WithAttributes(F f)
+      : Base(std::move(f)) {}  // NOLINT: implicit on purpose
+  template <typename F>
+  requires std::is_invocable_r_v<R, F&, Args...> WithAttributes(F f)  // NOLINT: implicit on purpose
+      : Base([f = std::move(f)](Args... args, const Expression::Attributes&) mutable {
+          return f(args...);
+        }) {}
+};
+
 struct FunctionDefinition {
   // Letters, digits, '_', '.' and ':'. Costs are kept under the label, so a changed function needs
   // another one.
   std::string label;
   // Returns the types of the results, one or more, for inputs of these types; or why they do not
-  // fit.
-  std::function<Result<std::vector<ArrayType>>(std::span<const ArrayType> inputs)> types;
+  // fit. One with effects may have none.
+  WithAttributes<Result<std::vector<ArrayType>>(std::span<const ArrayType> inputs)> types;
   // Fills the results, which have these types. Tensors are views of the program's memory, dense,
   // row-major, aligned to 64 bytes, and valid until the function returns; to_dlpack() gives them to
   // other libraries. Inputs must not be written. Results may depend on the inputs alone, since
   // equal calls are made once, and calls with constants when a model is compiled. An exception is
   // an error, which ends the run. Any thread may call it, and several at once.
-  std::function<Status(std::span<const Tensor> inputs, std::span<Tensor> results)> call;
-  // The input that it updates in place, which has the type of the first result: the function gets
-  // that result, filled with the input's values.
-  std::optional<size_t> updates = std::nullopt;
-  // "domain::Operator": ONNX nodes that become calls of it, inputs in order, without attributes.
+  WithAttributes<Status(std::span<const Tensor> inputs, std::span<Tensor> results)> call;
+  // The inputs that it updates in place, which have the types of the first results, in order: the
+  // function gets these results, filled with the inputs' values.
+  std::vector<size_t> updates = {};
+  // "domain::Operator": ONNX nodes that become calls of it, inputs and attributes as they are.
   // Empty: none. Nodes that Collage implements keep their meaning.
   std::string onnx = {};
+  // What calls may state, with defaults, which say of what kind the values are.
+  Expression::Attributes attributes = {};
+  // It does more than fill its results: calls are made once in each run, in the order of the text.
+  // While a model is compiled, checked or timed it is not called, and its results are zeros.
+  bool effects = false;
 };
 
 // Registers for all models that are loaded afterwards, for the rest of the process. kUsage: the

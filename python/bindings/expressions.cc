@@ -18,7 +18,7 @@ namespace {
 
 using Value = Expression::Value;
 
-nb::object to_python(const Value& value) {
+nb::object value_to_python(const Value& value) {
   return std::visit(
       [](const auto& held) -> nb::object {
         using Held = std::decay_t<decltype(held)>;
@@ -44,7 +44,7 @@ bool is_list(nb::handle item) {
   return nb::isinstance<nb::list>(item) || nb::isinstance<nb::tuple>(item);
 }
 
-Value from_python(const std::string& what, nb::handle given) {
+Value value_from_python(const std::string& what, nb::handle given) {
   if (given.is_none()) return std::monostate();
   if (nb::isinstance<nb::bool_>(given)) return nb::cast<bool>(given);
   if (is_whole(given)) return nb::cast<int64_t>(given);
@@ -68,7 +68,7 @@ Value property_by(const std::string& name, nb::handle function, const Expression
   const nb::gil_scoped_acquire lock;
   std::string told;
   try {
-    return from_python("property '" + name + "'", function(expression));
+    return value_from_python("property '" + name + "'", function(expression));
   } catch (const nb::python_error& raised) {
     told = nb::cast<std::string>(raised.type().attr("__name__")) + ": " +
            nb::str(raised.value()).c_str();
@@ -76,21 +76,6 @@ Value property_by(const std::string& name, nb::handle function, const Expression
     told = wrong.what();
   }
   throw std::runtime_error(told);
-}
-
-Expression::Attributes attributes_of(const nb::dict& given) {
-  Expression::Attributes attributes;
-  for (const auto& [key, value] : given) {
-    const auto name = nb::cast<std::string>(key);
-    attributes.emplace_back(name, from_python("attribute '" + name + "'", value));
-  }
-  return attributes;
-}
-
-nb::dict attributes(const Expression& self) {
-  nb::dict result;
-  for (const auto& [name, value] : self.attributes()) result[nb::cast(name)] = to_python(value);
-  return result;
 }
 
 std::optional<Expression> first(const std::vector<Expression>& found) {
@@ -131,7 +116,24 @@ std::string told(const Expression& self) {
          self.type() + ">";
 }
 
+nb::dict attributes(const Expression& self) { return to_python(self.attributes()); }
+
 }  // namespace
+
+Expression::Attributes from_python(const nb::dict& given) {
+  Expression::Attributes attributes;
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    attributes.emplace_back(name, value_from_python("attribute '" + name + "'", value));
+  }
+  return attributes;
+}
+
+nb::dict to_python(const Expression::Attributes& attributes) {
+  nb::dict result;
+  for (const auto& [name, value] : attributes) result[nb::cast(name)] = value_to_python(value);
+  return result;
+}
 
 void bind_expressions(nb::module_& core) {
   core.def(
@@ -194,7 +196,7 @@ void bind_expressions(nb::module_& core) {
       "call",
       [](const std::string& op, const std::vector<Expression>& arguments, const nb::dict& given,
          const std::string& origin) {
-        return value_of(Expression::call(op, arguments, attributes_of(given), origin));
+        return value_of(Expression::call(op, arguments, from_python(given), origin));
       },
       nb::arg("op"), nb::arg("arguments"), nb::arg("attributes"), nb::arg("origin"));
   core.def(
@@ -224,7 +226,7 @@ void bind_expressions(nb::module_& core) {
   core.def(
       "function",
       [](const std::vector<Expression>& parameters, const Expression& body, const nb::dict& given) {
-        return value_of(Expression::function(parameters, body, attributes_of(given)));
+        return value_of(Expression::function(parameters, body, from_python(given)));
       },
       nb::arg("parameters"), nb::arg("body"), nb::arg("attributes"));
 }

@@ -1,17 +1,18 @@
 #include "functions.h"
 
 #include <collage/functions.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "arrays.h"
+#include "expressions.h"
 
 namespace collage::python {
 
@@ -33,13 +34,15 @@ auto locked(const Body& body) -> decltype(body()) {
   }
 }
 
-Result<std::vector<ArrayType>> types_by(nb::handle rule, std::span<const ArrayType> inputs) {
+Result<std::vector<ArrayType>> types_by(nb::handle rule, std::span<const ArrayType> inputs,
+                                        const Expression::Attributes& attributes) {
   return locked([&]() -> Result<std::vector<ArrayType>> {
     std::vector<Type> given;
     for (const ArrayType& input : inputs)
       given.emplace_back(input.shape, std::string(dtype_name(input.dtype)));
     std::vector<ArrayType> results;
-    for (const auto& [shape, name] : nb::cast<std::vector<Type>>(rule(given))) {
+    for (const auto& [shape, name] :
+         nb::cast<std::vector<Type>>(rule(given, to_python(attributes)))) {
       Result<DType> dtype = parse_dtype(name);
       if (!dtype.ok()) return std::move(dtype).status();
       results.push_back({shape, *dtype});
@@ -60,22 +63,26 @@ void bind_functions(nb::module_& core) {
   // `rule` and `function` are the caller's to keep alive.
   core.def(
       "register_function",
-      [](std::string label, nb::handle function, nb::handle rule, std::optional<size_t> updates,
-         std::string onnx, bool for_torch) {
+      [](std::string label, nb::handle function, nb::handle rule,
+         const std::vector<size_t>& updates, std::string onnx, bool for_torch,
+         const nb::dict& attributes, bool effects) {
         FunctionDefinition definition;
         definition.label = std::move(label);
-        definition.types = [rule](std::span<const ArrayType> inputs) {
-          return types_by(rule, inputs);
+        definition.types = [rule](std::span<const ArrayType> inputs,
+                                  const Expression::Attributes& values) {
+          return types_by(rule, inputs, values);
         };
         const Library library = for_torch ? Library::kTorch : Library::kNumPy;
-        definition.call = [=](std::span<const Tensor> inputs, std::span<Tensor> results) {
+        definition.call = [=](std::span<const Tensor> inputs, std::span<Tensor> results,
+                              const Expression::Attributes& values) {
           return locked([&]() -> Status {
             nb::list arguments;
             for (size_t i = 0; i < inputs.size(); ++i)
-              arguments.append(array_over(inputs[i], library, i == updates));
+              arguments.append(array_over(inputs[i], library,
+                                          std::count(updates.begin(), updates.end(), i) > 0));
             for (const Tensor& result : results)
               arguments.append(array_over(result, library, true));
-            const nb::object given = function(*arguments);
+            const nb::object given = function(*arguments, **to_python(values));
             if (given.is_none()) return {};
             return Status(ErrorCode::kUsage, std::string("it returned a ") +
                                                  nb::type_name(given.type()).c_str() +
@@ -84,10 +91,12 @@ void bind_functions(nb::module_& core) {
         };
         definition.updates = updates;
         definition.onnx = std::move(onnx);
+        definition.attributes = from_python(attributes);
+        definition.effects = effects;
         check(register_function(std::move(definition)));
       },
-      nb::arg("label"), nb::arg("function"), nb::arg("rule"), nb::arg("updates").none(),
-      nb::arg("onnx"), nb::arg("for_torch"));
+      nb::arg("label"), nb::arg("function"), nb::arg("rule"), nb::arg("updates"), nb::arg("onnx"),
+      nb::arg("for_torch"), nb::arg("attributes"), nb::arg("effects"));
 }
 
 }  // namespace collage::python

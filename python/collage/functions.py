@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _core
 
@@ -21,9 +21,11 @@ def register_function(
     function: Callable[..., None],
     type: Callable[..., Union[ArrayType, list[ArrayType]]],
     *,
-    updates: Optional[int] = None,
+    updates: Union[int, Sequence[int], None] = None,
     onnx: str = "",
     arrays: str = "numpy",
+    attributes: Optional[Mapping[str, Any]] = None,
+    effects: bool = False,
 ) -> None:
     """A function that models may call by its label, for models that are loaded afterwards in this process.
 
@@ -34,15 +36,20 @@ def register_function(
 
     `type` gets an `ArrayType` for each input and gives that of the result, or a list of several. `function` gets the inputs and then
     the results, which it fills: arrays over the program's own memory, so none may be kept after the call; inputs are read-only.
-    What it computes may depend on the inputs alone. `updates`: the input that it updates in place, where the first result lies.
-    `onnx`: "domain::Operator", the nodes that mean it. `arrays`: "numpy", or "torch" for tensors of PyTorch.
+    What it computes may depend on the inputs alone. `updates`: the input that it updates in place, where the first result lies, or a
+    list of them. `onnx`: "domain::Operator", the nodes that mean it. `arrays`: "numpy", or "torch" for tensors of PyTorch.
+
+    `attributes`: what calls may state, with defaults; both functions get the values by name. `effects`: it does more than fill its
+    results, of which `type` may give none (`[]`): it is called once in each run, in the order of the text, and never while a model
+    is compiled, checked or timed, where its results are zeros.
     """
     if arrays not in ("numpy", "torch"):
         raise ValueError("arrays: 'numpy' or 'torch'")
 
-    def rule(inputs: Sequence[tuple[Sequence[int], str]]) -> list[tuple[list[int], str]]:
-        given = type(*(ArrayType(tuple(shape), dtype) for shape, dtype in inputs))
+    def rule(inputs: Sequence[tuple[Sequence[int], str]], values: dict[str, Any]) -> list[tuple[list[int], str]]:
+        given = type(*(ArrayType(tuple(shape), dtype) for shape, dtype in inputs), **values)
         return [(list(shape), str(dtype)) for shape, dtype in (given if isinstance(given, list) else [given])]
 
-    _core.register_function(label, function, rule, updates, onnx, arrays == "torch")
+    all_updates = [] if updates is None else [updates] if isinstance(updates, int) else list(updates)
+    _core.register_function(label, function, rule, all_updates, onnx, arrays == "torch", dict(attributes or {}), effects)
     _kept.extend((function, rule))

@@ -8,6 +8,7 @@
 #include "backend/targets/backends.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
+#include "compiler/attributes.h"
 #include "ir/expr.h"
 #include "ir/op.h"
 #include "ir/predicate.h"
@@ -29,33 +30,6 @@ std::vector<Expression> expressions_of(const std::vector<Expr>& nodes) {
   std::vector<Expression> expressions;
   for (const Expr& node : nodes) expressions.emplace_back(node);
   return expressions;
-}
-
-// The kinds of values are the same but for the name of nothing.
-template <typename To, typename From>
-To converted(const From& value) {
-  return std::visit(
-      [](const auto& held) -> To {
-        using Held = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<Held, None> || std::is_same_v<Held, std::monostate>)
-          return To();
-        else
-          return To(held);
-      },
-      value);
-}
-
-Attrs attrs_of(const Expression::Attributes& attributes) {
-  Attrs attrs;
-  for (const auto& [name, value] : attributes) attrs.set(name, converted<AttrValue>(value));
-  return attrs;
-}
-
-Expression::Attributes attributes_of(const Attrs& attrs) {
-  Expression::Attributes attributes;
-  for (const auto& [name, value] : attrs.entries())
-    attributes.emplace_back(name, converted<Expression::Value>(value));
-  return attributes;
 }
 
 template <typename Made>

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstring>
 
 #include "backend/targets/backends.h"
 #include "backend/targets/plugins.h"
 #include "base/check.h"
 #include "base/no_exceptions.h"
 #include "base/printable.h"
+#include "compiler/attributes.h"
 #include "runtime/dlpack_type.h"
 #include "tensor_program/defined_operator.h"
 #include "tensor_program/external.h"
@@ -15,6 +17,9 @@
 namespace collage {
 
 namespace {
+
+/// Stands for the result of a function that gives nothing.
+const TensorType kNoResult{{}, DType::kBool};
 
 bool is_label(std::string_view label) {
   return !label.empty() && std::all_of(label.begin(), label.end(), [](unsigned char c) {
@@ -53,20 +58,42 @@ Status register_function(FunctionDefinition definition) {
                          printable(definition.onnx));
     tensor_program::ExternalFunction function;
     function.label = definition.label;
-    function.types = [label = definition.label, types = std::move(definition.types)](
-                         std::span<const TensorType> inputs) -> Result<std::vector<TensorType>> {
+    const Attrs defaults = attrs_of(definition.attributes);
+    for (const auto& [name, value] : defaults.entries())
+      function.attributes.push_back({name, value});
+    function.has_effects = definition.effects;
+    if (definition.effects && !definition.onnx.empty())
+      return usage_error("function {}: nodes of ONNX have no effects", definition.label);
+    function.types = [label = definition.label, types = definition.types,
+                      effects = definition.effects](
+                         std::span<const TensorType> inputs,
+                         const Attrs& attrs) -> Result<std::vector<TensorType>> {
       std::vector<ArrayType> given;
       for (const TensorType& input : inputs) given.push_back({input.shape, input.dtype});
-      Result<std::vector<ArrayType>> made = without_exceptions([&] { return types(given); });
+      Result<std::vector<ArrayType>> made =
+          without_exceptions([&] { return types(given, attributes_of(attrs)); });
       if (!made) return std::move(made).status().with_context(label);
+      if (made->empty() && effects) return std::vector<TensorType>{kNoResult};
       std::vector<TensorType> results;
       for (ArrayType& type : *made) results.push_back({std::move(type.shape), type.dtype});
       return results;
     };
-    function.call = [call = std::move(definition.call)](std::span<const DLTensor> inputs,
-                                                        std::span<const DLTensor> results) {
+    function.call = [types = definition.types, call = definition.call,
+                     effects = definition.effects](std::span<const DLTensor> inputs,
+                                                   std::span<const DLTensor> results,
+                                                   const Attrs& attrs) -> Status {
+      const Expression::Attributes attributes = attributes_of(attrs);
+      const std::vector<Tensor> given = views_of(inputs);
       std::vector<Tensor> filled = views_of(results);
-      return call(views_of(inputs), filled);
+      if (effects && filled.size() == 1 && filled[0].rank() == 0) {
+        std::vector<ArrayType> arrays;
+        for (const Tensor& input : given) arrays.push_back({input.shape(), input.dtype()});
+        if (TRY(types(arrays, attributes)).empty()) {
+          std::memset(filled[0].raw(), 0, filled[0].bytes());
+          filled.clear();
+        }
+      }
+      return call(given, filled, attributes);
     };
     function.updates = definition.updates;
     function.onnx = definition.onnx;

@@ -22,6 +22,7 @@ class AbstractFunction {
   // The memory scopes of the leaves of its parameters, then of its result: "" is any, "global" a
   // device's ordinary memory.
   virtual std::vector<std::string> memory_scopes() const { return {}; }
+  virtual bool has_effects() const { return false; }  // effects.h
 };
 
 class Module {

@@ -65,7 +65,10 @@ Result<Attrs> OpDef::normalise(const Attrs& given) const {
   }
   if (used != given.entries().size())
     for (const auto& [key, value] : given.entries())
-      if (!result.has(key)) return bad_model("{}: unknown attribute '{}'", name, key);
+      if (!result.has(key)) {
+        if (!has_open_attrs) return bad_model("{}: unknown attribute '{}'", name, key);
+        result.set(key, value);
+      }
   return result;
 }
 

@@ -59,6 +59,11 @@ struct OpDef {
   // True if the call only renames the elements in row-major order (as reshape does): it needs no
   // kernel.
   bool is_view = false;
+  // True if a call may have attributes beside `attrs`, of any kind.
+  bool has_open_attrs = false;
+  // The inputs that the first outputs start from, in order: such an output may lie where its input
+  // does, and the kernel copies the input if it does not. Empty: none.
+  std::function<std::vector<size_t>(const Attrs& attrs)> updates = {};
 
   // Returns `given` with defaults filled in; an error for an unknown attribute, a missing required
   // one or one of a wrong kind. An integer is accepted where a real or a one-element list is

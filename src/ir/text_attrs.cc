@@ -1,7 +1,10 @@
 #include "ir/text_attrs.h"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
+
+#include "ir/op.h"
 
 namespace collage {
 
@@ -81,6 +84,21 @@ Result<AttrValue> parse_attr_value(TextReader& reader) {
   if (real_code != std::errc() || real_stop != end)
     return at(start, bad_model("'{}' is no number", start.text));
   return AttrValue(real);
+}
+
+std::vector<std::pair<std::string, AttrValue>> stated_attrs(const CallNode& call) {
+  std::vector<std::pair<std::string, AttrValue>> stated;
+  for (const AttrSpec& spec : call.op->attrs) {
+    const AttrValue* value = call.attrs.find(spec.name);
+    if (value != nullptr && (spec.required || !(*value == spec.default_value)))
+      stated.emplace_back(spec.name, *value);
+  }
+  if (!call.op->has_open_attrs) return stated;
+  for (const auto& entry : call.attrs.entries())
+    if (std::none_of(call.op->attrs.begin(), call.op->attrs.end(),
+                     [&](const AttrSpec& spec) { return spec.name == entry.first; }))
+      stated.push_back(entry);
+  return stated;
 }
 
 }  // namespace collage

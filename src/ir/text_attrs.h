@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -20,16 +21,21 @@ namespace collage {
 Result<std::optional<std::string>> parse_attr_name(TextReader& reader);
 Result<AttrValue> parse_attr_value(TextReader& reader);
 
+// The attributes of an operator's call that are to be printed: those that differ from their
+// defaults, in the operator's order, then those beside.
+std::vector<std::pair<std::string, AttrValue>> stated_attrs(const CallNode& call);
+
+template <typename Argument>
 struct CallArguments {
-  std::vector<Expr> args;
+  std::vector<Argument> args;
   Attrs attrs;
 };
-// Reads `x, y, name = value)`: expressions by `expression()`, then attributes, the value of each by
+// Reads `x, y, name = value)`: arguments by `expression()`, then attributes, the value of each by
 // `attribute(name)`.
-template <typename Expression, typename Attribute>
-Result<CallArguments> parse_call_arguments(TextReader& reader, Expression&& expression,
-                                           Attribute&& attribute) {
-  CallArguments read;
+template <typename Argument = Expr, typename Expression, typename Attribute>
+Result<CallArguments<Argument>> parse_call_arguments(TextReader& reader, Expression&& expression,
+                                                     Attribute&& attribute) {
+  CallArguments<Argument> read;
   while (!reader.is(")")) {
     if (const std::optional<std::string> name = TRY(parse_attr_name(reader))) {
       read.attrs.set(*name, TRY(attribute(*name)));

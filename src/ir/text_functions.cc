@@ -50,6 +50,8 @@ Result<Function> FunctionParser::body(const Signature& signature) {
       return at(signature.start,
                 bad_model("parameter %{} is declared twice", as<VarNode>(param)->name));
   std::swap(scope_, scope);
+  std::vector<Expr> calls;
+  std::swap(calls_, calls);
   TRY(reader_.expect("{"));
   while (TRY(binding())) {
   }
@@ -62,8 +64,11 @@ Result<Function> FunctionParser::body(const Signature& signature) {
     return at(here, bad_model("the function's result is a {}, annotated as {}",
                               result->type().to_string(), signature.result->to_string()));
   std::swap(scope_, scope);
+  std::swap(calls_, calls);
   --function_depth_;
-  return make_function(signature.params, std::move(result), signature.attrs);
+  const Function function = make_function(signature.params, std::move(result), signature.attrs);
+  calls_of_[function] = std::move(calls);
+  return function;
 }
 
 Result<bool> FunctionParser::binding() {
@@ -185,7 +190,9 @@ std::string FunctionParser::origin_at(const Token& token) const {
 Result<Expr> FunctionParser::call(const Token& start, Expr callee) {
   TRY(reader_.expect("("));
   std::vector<Expr> args = TRY(reader_.list(")", [&] { return expression(); }));
-  return at(start, make_function_call(std::move(callee), std::move(args), origin_at(start)));
+  calls_.push_back(
+      TRY(at(start, make_function_call(std::move(callee), std::move(args), origin_at(start)))));
+  return calls_.back();
 }
 
 Result<Expr> FunctionParser::meta() {
@@ -221,7 +228,10 @@ Result<Expr> FunctionParser::operator_call() {
   auto [args, attrs] = TRY(parse_call_arguments(
       reader_, [&] { return expression(); },
       [&](const std::string&) { return parse_attr_value(reader_); }));
-  return at(name, make_call(*op, std::move(args), std::move(attrs), origin_at(name)));
+  const Expr made =
+      TRY(at(name, make_call(*op, std::move(args), std::move(attrs), origin_at(name))));
+  if (has_effects(*as<CallNode>(made))) calls_.push_back(made);
+  return made;
 }
 
 }  // namespace collage

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ir/effects.h"
 #include "ir/expr.h"
 #include "ir/text_metadata.h"
 #include "ir/text_reader.h"
@@ -41,6 +42,8 @@ class FunctionParser {
   Result<Signature> signature();
   // Parses from '{' to behind '}'.
   Result<Function> body(const Signature& signature);
+  // Of all bodies that were parsed.
+  const CallsOfText& calls() const { return calls_of_; }
 
  private:
   // The names of one function.
@@ -67,6 +70,8 @@ class FunctionParser {
   std::map<std::string, Expr> global_vars_;
   std::map<std::pair<const ExprNode*, int64_t>, Expr> projections_;
   Scope scope_;
+  std::vector<Expr> calls_;  // of the function that is parsed
+  CallsOfText calls_of_;
   int function_depth_ = 0;
 };
 

@@ -42,6 +42,7 @@ class Parser {
       TRY(reader_.seek(pending.body));
       module_.functions[pending.name] = TRY(functions_.body(pending.signature));
     }
+    TRY(order_effects(module_, functions_.calls()));
     return std::move(module_);
   }
 

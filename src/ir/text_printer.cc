@@ -11,6 +11,7 @@
 #include "ir/op.h"
 #include "ir/side_file.h"
 #include "ir/structural.h"
+#include "ir/text_attrs.h"
 #include "ir/text_constants.h"
 #include "ir/visitor.h"
 
@@ -115,11 +116,9 @@ class Printer {
     text_ += "(" + atoms(call->args);
     if (call->op != nullptr) {
       const char* separator = call->args.empty() ? "" : ", ";
-      for (const AttrSpec& spec : call->op->attrs) {
-        const AttrValue* value = call->attrs.find(spec.name);
-        if (value == nullptr || (!spec.required && *value == spec.default_value)) continue;
-        if (canonical_ && spec.name == kNameAttribute) continue;
-        text_ += fmt::format("{}{}={}", separator, quoted_name(spec.name), attr_to_string(*value));
+      for (const auto& [name, value] : stated_attrs(*call)) {
+        if (canonical_ && name == kNameAttribute) continue;
+        text_ += fmt::format("{}{}={}", separator, quoted_name(name), attr_to_string(value));
         separator = ", ";
       }
     }

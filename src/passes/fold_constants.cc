@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/effects.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
@@ -76,7 +77,8 @@ class Folder {
       return tuple != nullptr ? tuple->fields[static_cast<size_t>(item->index)] : expr;
     }
     const auto* call = as<CallNode>(expr);
-    if (call == nullptr || call->op == nullptr || call->args.empty()) return expr;
+    if (call == nullptr || call->op == nullptr || call->args.empty() || has_effects(*call))
+      return expr;
     std::vector<Tensor> inputs;
     for (const Expr& arg : call->args)
       if (!constant_leaves(arg, inputs)) return expr;

@@ -27,7 +27,7 @@ Result<Expr> one_reshape(const Expr& expr, const Uses&) {
   const CallNode& call = call_of(expr);
   const auto* inner = as<CallNode>(call.args[0]);
   bool nested = inner != nullptr && inner->op != nullptr && inner->op->is_view &&
-                !device_placement(call.args[0]);
+                inner->args.size() == 1 && !device_placement(call.args[0]);
   if (!nested && call.op->name == "reshape") return Expr();
   return reshape(nested ? inner->args[0] : call.args[0], expr->tensor_type().shape, expr->origin());
 }

@@ -213,8 +213,8 @@ Status Executor::run_next(std::span<const Tensor> inputs, std::span<Tensor> outp
 }
 
 Status Executor::run_as(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                        uint64_t number) {
-  return run(inputs, outputs, nullptr, &number);
+                        std::optional<uint64_t> number) {
+  return run(inputs, outputs, nullptr, number ? &*number : nullptr);
 }
 
 Status Executor::run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -240,7 +240,7 @@ Status Executor::walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
 Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                      std::vector<double>* seconds, uint64_t* next_number) {
   return run_alone([&]() -> Status {
-    const RunNumber number(next_number != nullptr ? (*next_number)++ : 0);
+    const RunNumber number(next_number != nullptr ? std::optional((*next_number)++) : std::nullopt);
     if (seconds != nullptr) seconds->assign(plan_->steps.size(), 0.0);
     TRY(bind(inputs, outputs));
     TRY(execute(seconds));

@@ -38,10 +38,11 @@ class Executor {
   // Copies tensors that are not aligned to 64 bytes.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   // Does the same as a run of a user, which has the next run number (run_number.h), from 0; all
-  // other runs have number 0.
+  // other runs have number 0 and no effects.
   Status run_next(std::span<const Tensor> inputs, std::span<Tensor> outputs);
-  // Does the same for a caller that counts the runs of several executors.
-  Status run_as(std::span<const Tensor> inputs, std::span<Tensor> outputs, uint64_t number);
+  // Does the same for a caller that counts the runs of several executors; none: as run().
+  Status run_as(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                std::optional<uint64_t> number);
   // Does the same and stores the seconds of every step in `seconds` (one entry a step).
   Status run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       std::vector<double>& seconds);

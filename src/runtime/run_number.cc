@@ -6,12 +6,13 @@ namespace collage {
 
 namespace {
 
-thread_local uint64_t number_of_run = 0;
+thread_local std::optional<uint64_t> number_of_run;
 
 }  // namespace
 
-RunNumber::RunNumber(uint64_t number) : before_(std::exchange(number_of_run, number)) {}
+RunNumber::RunNumber(std::optional<uint64_t> number)
+    : before_(std::exchange(number_of_run, number)) {}
 RunNumber::~RunNumber() { number_of_run = before_; }
-uint64_t RunNumber::current() { return number_of_run; }
+std::optional<uint64_t> RunNumber::of_user() { return number_of_run; }
 
 }  // namespace collage

@@ -1,23 +1,27 @@
 // The number of the run that this thread computes, from 0, which random draws depend on. Code that
 // runs a user's plan sets it; everywhere else it is 0, so that checks, timings and constants that
-// are computed while compiling always draw the same numbers.
+// are computed while compiling always draw the same numbers. Nor do functions with effects
+// (ir/effects.h) have any there.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace collage {
 
 class RunNumber {
  public:
-  explicit RunNumber(uint64_t number);
+  // None: no user's run, for as long as this lives.
+  explicit RunNumber(std::optional<uint64_t> number);
   ~RunNumber();
   RunNumber(const RunNumber&) = delete;
   RunNumber& operator=(const RunNumber&) = delete;
 
-  static uint64_t current();
+  static uint64_t current() { return of_user().value_or(0); }
+  static std::optional<uint64_t> of_user();  // none where no user's plan runs
 
  private:
-  uint64_t before_;
+  std::optional<uint64_t> before_;
 };
 
 }  // namespace collage

@@ -6,6 +6,7 @@
 
 #include "base/no_exceptions.h"
 #include "runtime/dlpack_type.h"
+#include "runtime/run_number.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -27,6 +28,12 @@ const ExternalFunction* find_external_if(const Predicate& predicate) {
   return nullptr;
 }
 
+size_t bytes_of(const DLTensor& tensor) {
+  size_t bytes = (size_t{tensor.dtype.bits} + 7) / 8 * tensor.dtype.lanes;
+  for (int d = 0; d < tensor.ndim; ++d) bytes *= static_cast<size_t>(tensor.shape[d]);
+  return bytes;
+}
+
 }  // namespace
 
 bool register_external(ExternalFunction function) {
@@ -42,15 +49,14 @@ bool register_external(std::string label,
                        std::optional<size_t> updates) {
   ExternalFunction function;
   function.label = std::move(label);
-  function.types = [type = std::move(type)](
-                       std::span<const TensorType> inputs) -> Result<std::vector<TensorType>> {
+  function.types = [type = std::move(type)](std::span<const TensorType> inputs,
+                                            const Attrs&) -> Result<std::vector<TensorType>> {
     return std::vector<TensorType>{TRY(type(inputs))};
   };
   function.call = [call = std::move(call)](std::span<const DLTensor> inputs,
-                                           std::span<const DLTensor> results) {
-    return call(inputs, results[0]);
-  };
-  function.updates = updates;
+                                           std::span<const DLTensor> results,
+                                           const Attrs&) { return call(inputs, results[0]); };
+  if (updates) function.updates = {*updates};
   return register_external(std::move(function));
 }
 
@@ -65,49 +71,66 @@ const ExternalFunction* find_external_node(std::string_view node) {
 }
 
 bool has_local_functions() {
-  return find_external_if([](const ExternalFunction& function) { return function.is_local; }) !=
-         nullptr;
+  return find_external_if([](const ExternalFunction& function) {
+           return function.is_local || function.has_effects;
+         }) != nullptr;
+}
+
+Result<Attrs> normalised(const ExternalFunction& function, const Attrs& attrs) {
+  OpDef declared;
+  declared.name = function.label;
+  declared.attrs = function.attributes;
+  return declared.normalise(attrs);
 }
 
 Result<std::vector<TensorType>> result_types(const ExternalFunction& function,
-                                             std::span<const TensorType> inputs) {
-  std::vector<TensorType> types = TRY(function.types(inputs));
+                                             std::span<const TensorType> inputs,
+                                             const Attrs& attrs) {
+  std::vector<TensorType> types = TRY(function.types(inputs, TRY(normalised(function, attrs))));
   if (types.empty()) return bad_model("{} gives nothing", function.label);
   for (const TensorType& type : types)
     TRY(checked_num_elements(type.shape).with_context(function.label));
-  if (function.updates && *function.updates >= inputs.size())
-    return bad_model("{} updates its input {} and takes {}", function.label, *function.updates,
-                     inputs.size());
-  if (function.updates && !(inputs[*function.updates] == types[0]))
-    return bad_model("{} cannot update a {}", function.label,
-                     inputs[*function.updates].to_string());
+  if (function.updates.size() > types.size())
+    return bad_model("{} updates {} inputs and gives {} results", function.label,
+                     function.updates.size(), types.size());
+  for (size_t i = 0; i < function.updates.size(); ++i) {
+    const size_t input = function.updates[i];
+    if (input >= inputs.size())
+      return bad_model("{} updates its input {} and takes {}", function.label, input,
+                       inputs.size());
+    if (!(inputs[input] == types[i]))
+      return bad_model("{} cannot update a {}", function.label, inputs[input].to_string());
+  }
   return types;
 }
 
 Result<TensorType> result_type(const ExternalFunction& function,
                                std::span<const TensorType> inputs) {
-  std::vector<TensorType> types = TRY(result_types(function, inputs));
+  if (function.has_effects)
+    return bad_model("{} has effects: graph functions may call it, stages may not", function.label);
+  std::vector<TensorType> types = TRY(result_types(function, inputs, {}));
   if (types.size() != 1)
     return bad_model("{} gives {} arrays, a stage is one", function.label, types.size());
   return std::move(types[0]);
 }
 
 Status call_external(const ExternalFunction& function, std::span<const DLTensor> inputs,
-                     std::span<const DLTensor> results) {
-  std::vector<DLTensor> updated;
-  if (function.updates) {
-    updated.assign(inputs.begin(), inputs.end());
-    DLTensor& input = updated.at(*function.updates);
-    const DLTensor& result = results[0];
-    if (input.data != result.data) {
-      size_t bytes = (size_t{result.dtype.bits} + 7) / 8 * result.dtype.lanes;
-      for (int d = 0; d < result.ndim; ++d) bytes *= static_cast<size_t>(result.shape[d]);
-      if (bytes > 0) std::memcpy(result.data, input.data, bytes);
-      input.data = result.data;
-    }
-    inputs = updated;
+                     std::span<const DLTensor> results, const Attrs& attrs) {
+  std::vector<DLTensor> given(inputs.begin(), inputs.end());
+  for (size_t i = 0; i < function.updates.size(); ++i) {
+    DLTensor& input = given.at(function.updates[i]);
+    if (input.data == results[i].data) continue;
+    if (const size_t bytes = bytes_of(results[i]); bytes > 0)
+      std::memcpy(results[i].data, input.data, bytes);
+    input.data = results[i].data;
   }
-  return without_exceptions([&] { return function.call(inputs, results); })
+  if (function.has_effects && !RunNumber::of_user()) {
+    for (const DLTensor& result : results.subspan(function.updates.size()))
+      if (const size_t bytes = bytes_of(result); bytes > 0) std::memset(result.data, 0, bytes);
+    return {};
+  }
+  const Attrs all = TRY(normalised(function, attrs));
+  return without_exceptions([&] { return function.call(given, results, all); })
       .with_context(function.label);
 }
 

@@ -7,6 +7,10 @@
 // results, which the caller allocates. A stage is one array, so it calls functions of one result;
 // calls from modules may have several (external_call.h). Backends register their functions when
 // they are registered, users by include/collage/functions.h; labels are global.
+//
+// A function may declare attributes, and effects (ir/effects.h): it then is called once in each run
+// of a user, in the order of the text, and never while a model is compiled, checked or timed: there
+// its results are zeros.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -19,21 +23,25 @@
 #include <vector>
 
 #include "base/result.h"
+#include "ir/op.h"
 #include "ir/type.h"
 
 namespace collage::tensor_program {
 
 struct ExternalFunction {
-  using Types = std::function<Result<std::vector<TensorType>>(std::span<const TensorType>)>;
-  using Call =
-      std::function<Status(std::span<const DLTensor> inputs, std::span<const DLTensor> results)>;
+  using Types =
+      std::function<Result<std::vector<TensorType>>(std::span<const TensorType>, const Attrs&)>;
+  using Call = std::function<Status(std::span<const DLTensor> inputs,
+                                    std::span<const DLTensor> results, const Attrs&)>;
   std::string label;
   /// Returns the results' types for inputs of these types, or why they do not fit.
   Types types;
   Call call;
-  /// The input that the function updates in place, of the first result's type: it gets that result,
-  /// filled with the input's values. Graph functions see a new value all the same.
-  std::optional<size_t> updates = std::nullopt;
+  /// The inputs that the function updates in place, of the first results' types, in order: it gets
+  /// these results, filled with the inputs' values. Graph functions see new values all the same.
+  std::vector<size_t> updates = {};
+  std::vector<AttrSpec> attributes = {};
+  bool has_effects = false;
   /// "domain::Operator": ONNX nodes that call it; empty: none.
   std::string onnx = {};
   /// True if worker processes do not have it.
@@ -49,20 +57,24 @@ bool register_external(std::string label,
                        std::optional<size_t> updates = std::nullopt);
 const ExternalFunction* find_external(std::string_view label);      ///< null when there is none
 const ExternalFunction* find_external_node(std::string_view node);  ///< likewise, by `onnx`
-bool has_local_functions();                                         ///< that only this process has
+/// Whether there are any that only this process may call.
+bool has_local_functions();
 
+/// Returns the attributes with defaults filled in, or why they are none of the function's.
+Result<Attrs> normalised(const ExternalFunction& function, const Attrs& attrs);
 /// Returns the results' types for inputs of these types: one array or more, each of a possible
-/// size; an input that the function updates has the first one's type.
+/// size; inputs that the function updates have the first ones' types.
 Result<std::vector<TensorType>> result_types(const ExternalFunction& function,
-                                             std::span<const TensorType> inputs);
-/// Does the same for a function with one result.
+                                             std::span<const TensorType> inputs,
+                                             const Attrs& attrs);
+/// Does the same for a call by a stage: one result, no attributes, no effects.
 Result<TensorType> result_type(const ExternalFunction& function,
                                std::span<const TensorType> inputs);
 
-/// Calls the function. Copies the input that it updates to the first result first, unless it lies
-/// there. Errors begin with the label.
+/// Calls the function. Copies inputs that it updates to the results first, unless they lie there.
+/// Errors begin with the label.
 Status call_external(const ExternalFunction& function, std::span<const DLTensor> inputs,
-                     std::span<const DLTensor> results);
+                     std::span<const DLTensor> results, const Attrs& attrs = {});
 
 /// Makes DLPack's view of memory; `shape` must outlive it.
 DLTensor dl_tensor(DType dtype, std::span<const int64_t> shape, void* data);

@@ -1,9 +1,11 @@
 #include "tensor_program/external_call.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 
 #include "base/printable.h"
+#include "ir/effects.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 #include "tensor_program/call.h"
@@ -27,8 +29,11 @@ Result<std::vector<TensorType>> tensor_types(std::span<const Type> params) {
   return types;
 }
 
-Result<std::vector<TensorType>> results_of(const std::string& label, std::span<const Type> params) {
-  return result_types(*TRY(require_external(label)), TRY(tensor_types(params)));
+constexpr const char *kLabel = "label", *kName = "name", *kOrdered = "ordered";
+
+Result<std::vector<TensorType>> results_of(const std::string& label, std::span<const Type> params,
+                                           const Attrs& attrs) {
+  return result_types(*TRY(require_external(label)), TRY(tensor_types(params)), attrs);
 }
 
 Type type_of(const std::vector<TensorType>& results) {
@@ -36,8 +41,27 @@ Type type_of(const std::vector<TensorType>& results) {
   return types.size() == 1 ? types[0] : Type::tuple(types);
 }
 
+/// Those that the function declares.
+Attrs own_attrs(const Attrs& all) {
+  Attrs own;
+  for (const auto& [name, value] : all.entries())
+    if (name != kLabel && name != kName && name != kOrdered && name != kEffectsAttr)
+      own.set(name, value);
+  return own;
+}
+
+/// Without what the call comes after.
+template <typename Value>
+Result<std::span<const Value>> own_args(std::span<const Value> args, const Attrs& attrs) {
+  if (!attrs.flag(kOrdered)) return args;
+  if (args.size() < 2)
+    return bad_model("the last argument, of two or more, is what it comes after");
+  return args.first(args.size() - 1);
+}
+
 Result<Type> infer(std::span<const Type> args, const Attrs& attrs) {
-  return type_of(TRY(results_of(attrs.string("label"), args)));
+  return type_of(
+      TRY(results_of(attrs.string(kLabel), TRY(own_args(args, attrs)), own_attrs(attrs))));
 }
 
 std::vector<DLTensor> dl_tensors(std::span<const Tensor> tensors) {
@@ -48,8 +72,14 @@ std::vector<DLTensor> dl_tensors(std::span<const Tensor> tensors) {
 }
 
 Status run(std::span<const Tensor> inputs, const Attrs& attrs, std::span<Tensor> outputs) {
-  return call_external(*TRY(require_external(attrs.string("label"))), dl_tensors(inputs),
-                       dl_tensors(outputs));
+  return call_external(*TRY(require_external(attrs.string(kLabel))),
+                       dl_tensors(TRY(own_args(inputs, attrs))), dl_tensors(outputs),
+                       own_attrs(attrs));
+}
+
+std::vector<size_t> updates_of(const Attrs& attrs) {
+  const ExternalFunction* function = find_external(attrs.string(kLabel));
+  return function != nullptr ? function->updates : std::vector<size_t>();
 }
 
 /// One stage that calls the function of that label.
@@ -84,43 +114,101 @@ std::string label_of(const Program& program) {
 
 bool is_local(const std::string& label) {
   const ExternalFunction* function = find_external(label);
-  return function != nullptr && function->is_local;
+  return function != nullptr && (function->is_local || function->has_effects);
+}
+
+/// after(x, y): a view of x that waits for y; nothing is fused over it.
+void register_after_op() {
+  OpDef op;
+  op.name = kAfterOp;
+  op.min_args = op.max_args = 2;
+  op.is_view = true;
+  op.infer_type = [](std::span<const Type> args, const Attrs&) -> Result<Type> {
+    if (!args[0].is_tensor() || !args[1].is_tensor()) return bad_model("takes two tensors");
+    return args[0];
+  };
+  op.reference = [](std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
+    if (inputs[0].bytes() > 0) std::memcpy(outputs[0].raw(), inputs[0].raw(), inputs[0].bytes());
+    return Status();
+  };
+  op.flops = [](std::span<const Type>, const Attrs&, const Type&) { return 0.0; };
+  register_op(std::move(op));
 }
 
 }  // namespace
 
 void register_external_op() {
+  register_after_op();
   OpDef op;
   op.name = kExternalOp;
   op.min_args = 0;
   op.max_args = -1;
-  op.attrs = {{"label", std::string(), true}, {"name", std::string()}};
+  op.attrs = {{kLabel, std::string(), true},
+              {kName, std::string()},
+              {kEffectsAttr, false},
+              {kOrdered, false}};
+  op.has_open_attrs = true;
+  op.updates = updates_of;
   op.infer_type = infer;
   op.reference = run;
   op.flops = [](std::span<const Type>, const Attrs&, const Type&) { return 0.0; };  // unknown
   register_op(std::move(op));
 }
 
-Result<Type> external_type(const std::string& label, const std::vector<Type>& params) {
-  return Type::function(params, type_of(TRY(results_of(label, params))));
+Result<Type> external_type(const ExternalDeclaration& declaration) {
+  const auto& [label, params, result, attrs, updates, has_effects] = declaration;
+  return Type::function(params, result ? *result : type_of(TRY(results_of(label, params, attrs))));
 }
 
-Result<OperatorWithAttrs> external_operator(const std::string& label, const std::vector<Expr>& args,
-                                            const std::string& name) {
+Result<OperatorWithAttrs> external_operator(const ExternalDeclaration& declaration,
+                                            std::vector<Expr> args, const std::string& name) {
+  const std::string& label = declaration.label;
+  const ExternalFunction& function = *TRY(require_external(label));
   std::vector<Type> params;
   for (const Expr& arg : args) params.push_back(arg->type());
-  const std::vector<TensorType> results = TRY(results_of(label, params));
-  if (results.size() > 1) return OperatorWithAttrs{kExternalOp, {{"label", label}, {"name", name}}};
+  const std::vector<TensorType> results = TRY(results_of(label, params, declaration.attrs));
+  if (function.has_effects && !declaration.has_effects)
+    return bad_model("{} has effects, and is declared without {}=1", label, kEffectsAttr);
+  if (!declaration.updates.empty() &&
+      !std::equal(function.updates.begin(), function.updates.end(), declaration.updates.begin(),
+                  declaration.updates.end(),
+                  [](size_t has, int64_t stated) { return static_cast<int64_t>(has) == stated; }))
+    return bad_model("{} updates other arguments than it is declared to", label);
+  if (results.size() > 1 || !declaration.attrs.empty() || declaration.has_effects) {
+    Attrs attrs = declaration.attrs;
+    attrs.set(kLabel, label).set(kName, name).set(kEffectsAttr, declaration.has_effects);
+    const CallNode* after =
+        declaration.has_effects && !args.empty() ? as_op(args[0], kAfterOp) : nullptr;
+    if (after != nullptr) {
+      args.push_back(after->args[1]);
+      args[0] = Expr(after->args[0]);
+      attrs.set(kOrdered, true);
+    }
+    return OperatorWithAttrs{kExternalOp, std::move(args), std::move(attrs)};
+  }
   const Program program = program_of(label, TRY(tensor_types(params)), results[0]);
   TRY(verify(program));
-  return OperatorWithAttrs{kCallOp, call_attrs(program, name)};
+  return OperatorWithAttrs{kCallOp, std::move(args), call_attrs(program, name)};
 }
 
-std::string external_label(const CallNode& call) {
-  if (call.op == nullptr) return "";
-  if (call.op->name == kExternalOp) return call.attrs.string("label");
-  const Result<Program> program = program_of_call(call);
-  return program ? label_of(*program) : "";
+Result<std::optional<DeclaredCall>> declared_call(const CallNode& call) {
+  DeclaredCall made{{}, call.args};
+  ExternalDeclaration& declaration = made.declaration;
+  if (call.op != nullptr && call.op->name == kExternalOp) {
+    declaration.label = call.attrs.string(kLabel);
+    declaration.attrs = own_attrs(call.attrs);
+    declaration.has_effects = has_effects(call);
+    if (call.attrs.flag(kOrdered)) {
+      made.args.pop_back();
+      made.args[0] = TRY(make_call(kAfterOp, {made.args[0], call.args.back()}, {}));
+    }
+  } else if (const Result<Program> program = program_of_call(call)) {
+    declaration.label = label_of(*program);
+  }
+  if (declaration.label.empty()) return std::optional<DeclaredCall>();
+  for (const Expr& arg : made.args) declaration.params.push_back(arg->type());
+  declaration.result = call.type();
+  return std::optional(std::move(made));
 }
 
 bool is_local(const Function& function) {
@@ -131,7 +219,8 @@ bool is_local(const Function& function) {
   return std::any_of(order.begin(), order.end(), [](const Expr& expr) {
     const auto* call = as<CallNode>(expr);
     if (call == nullptr || call->op == nullptr) return false;
-    if (call->op->name == kExternalOp) return is_local(call->attrs.string("label"));
+    if (call->op->name == kExternalOp)
+      return has_effects(*call) || is_local(call->attrs.string(kLabel));
     const Result<Program> program = program_of_call(*call);
     return program && std::any_of(program->stages.begin(), program->stages.end(),
                                   [](const Stage& s) { return is_local(s.external.label); });

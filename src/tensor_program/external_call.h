@@ -1,11 +1,16 @@
 // Calls of external functions (external.h) in graph functions. One of a single result is a call of
 // the program whose only stage calls it (call.h), so that backends compile it, update its argument
 // in place and so on. A stage is one array, so an operator of its own calls a function of several
-// results; it gives a tuple, and the reference runs it:
+// results, one with attributes or effects (ir/effects.h); the reference runs it, over the program's
+// own memory:
 //
-//   external_function(%x, label="mine.best")
+//   external_function(%x, label="mine.best", k=3)
+//   external_function(%x, %0, label="mine.log", effects=True, ordered=True)
+//
+// `ordered`: the last argument is what the call with effects comes after.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,23 +21,37 @@ namespace collage::tensor_program {
 
 inline constexpr const char* kExternalOp = "external_function";
 
+/// And that of `after`.
 void register_external_op();
 
-/// Returns the type of the function with that label for such arguments. kBadModel: there is none,
-/// or they do not fit it.
-Result<Type> external_type(const std::string& label, const std::vector<Type>& params);
-/// The operator that calls the function with such arguments; `name` is the module's name for it and
-/// may be empty.
+/// An external function as a module declares it.
+struct ExternalDeclaration {
+  std::string label;
+  std::vector<Type> params;
+  std::optional<Type> result = {};  ///< none: its registration knows
+  Attrs attrs = {};
+  Ints updates = {};  ///< as its registration has them; empty: it knows
+  bool has_effects = false;
+};
+/// Returns its type. kBadModel: no function has the label, or the parameters do not fit it.
+Result<Type> external_type(const ExternalDeclaration& declaration);
+/// The operator that calls it with such arguments; `name` is the module's name for it and may be
+/// empty. kBadModel: its registration says otherwise.
 struct OperatorWithAttrs {
   std::string op;
+  std::vector<Expr> args;
   Attrs attrs;
 };
-Result<OperatorWithAttrs> external_operator(const std::string& label, const std::vector<Expr>& args,
-                                            const std::string& name);
-/// Returns the label of a call of external_operator; else empty.
-std::string external_label(const CallNode& call);
+Result<OperatorWithAttrs> external_operator(const ExternalDeclaration& declaration,
+                                            std::vector<Expr> args, const std::string& name);
+/// The call of a declaration: what external_operator made, again.
+struct DeclaredCall {
+  ExternalDeclaration declaration;
+  std::vector<Expr> args;
+};
+Result<std::optional<DeclaredCall>> declared_call(const CallNode& call);
 
-/// Returns whether it calls a function that worker processes do not have.
+/// Returns whether it calls a function that worker processes do not have, or one with effects.
 bool is_local(const Function& function);
 
 }  // namespace collage::tensor_program

@@ -32,8 +32,8 @@ const Buffer* only_read_here(const Program& program, const std::string& name) {
 const Buffer* updated_by_library(const Program& program, const Stage& stage) {
   const ExternalFunction* function =
       stage.external.label.empty() ? nullptr : find_external(stage.external.label);
-  if (function == nullptr || !function->updates || !stage.updates.empty()) return nullptr;
-  return only_read_here(program, stage.external.inputs.at(*function->updates));
+  if (function == nullptr || function->updates.empty() || !stage.updates.empty()) return nullptr;
+  return only_read_here(program, stage.external.inputs.at(function->updates[0]));
 }
 
 }  // namespace

@@ -8,12 +8,14 @@
 #include <utility>
 
 #include "base/name_supply.h"
+#include "ir/effects.h"
 #include "ir/op.h"
+#include "ir/text_attrs.h"
 #include "ir/text_types.h"
 #include "ir/visitor.h"
 #include "ops/placement.h"
 #include "tensor_program/call.h"
-#include "tensor_program/external_call.h"
+#include "tensor_program/external.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -42,41 +44,53 @@ class ProgramFunction : public AbstractFunction {
   std::vector<std::string> scopes_;
 };
 
+constexpr const char* kUpdatesAttr = "updates";
+
 class LabelledFunction : public AbstractFunction {
  public:
-  LabelledFunction(std::string label, Type type, bool declares_result = false)
-      : label_(std::move(label)), type_(std::move(type)), declares_result_(declares_result) {}
+  LabelledFunction(ExternalDeclaration declaration, Type type)
+      : declaration_(std::move(declaration)), type_(std::move(type)) {}
   const Type& type() const override { return type_; }
   std::string to_text() const override {
     std::string params;
-    for (const Type& param : type_.params())
-      params += (params.empty() ? "" : ", ") + param.to_string();
-    const std::string result = declares_result_ ? " -> " + type_.result().to_string() : "";
-    return fmt::format("({}){} = {};", params, result, attr_to_string(AttrValue(label_)));
+    const auto add = [&](const std::string& one) { params += (params.empty() ? "" : ", ") + one; };
+    for (const Type& param : type_.params()) add(param.to_string());
+    for (const auto& [name, value] : declaration_.attrs.entries())
+      add(name + "=" + attr_to_string(value));
+    if (!declaration_.updates.empty())
+      add(fmt::format("{}={}", kUpdatesAttr, attr_to_string(declaration_.updates)));
+    if (declaration_.has_effects) add(fmt::format("{}=1", kEffectsAttr));
+    const std::string result = declaration_.result ? " -> " + type_.result().to_string() : "";
+    return fmt::format("({}){} = {};", params, result, attr_to_string(declaration_.label));
   }
   std::string kind_name() const override { return "extern"; }
-  const std::string& label() const { return label_; }
-  bool declares_result() const { return declares_result_; }
+  bool has_effects() const override { return declaration_.has_effects; }
+  const ExternalDeclaration& declaration() const { return declaration_; }
 
  private:
-  std::string label_;
+  ExternalDeclaration declaration_;
   Type type_;
-  bool declares_result_;
 };
 
-/// (Tensor[(64, 128), float32], …) -> Tensor[(64, 32), float32] = "label"; the result may be left
-/// out where the label is known.
+/// (Tensor[(64, 128), float32], …, k=3) -> Tensor[(64, 32), float32] = "label"; the result may be
+/// left out where the label is known.
 Result<std::shared_ptr<const AbstractFunction>> read_external(TextReader& reader) {
+  const collage::Token start = reader.token();
   TRY(reader.expect("("));
-  const std::vector<Type> params = TRY(reader.list(")", [&] { return parse_type(reader); }));
-  std::optional<Type> result;
-  if (TRY(reader.accept("->"))) result = TRY(parse_type(reader));
+  ExternalDeclaration declaration;
+  auto [params, attrs] = TRY(parse_call_arguments<Type>(
+      reader, [&] { return parse_type(reader); },
+      [&](const std::string&) { return parse_attr_value(reader); }));
+  declaration.params = std::move(params);
+  TRY(at(start, take_declared(std::move(attrs), declaration)));
+  if (TRY(reader.accept("->"))) declaration.result = TRY(parse_type(reader));
   TRY(reader.expect("="));
   const collage::Token label = reader.token();
   if (label.kind != Token::Kind::kString)
     return reader.expected("the label of a function as a string");
+  declaration.label = label.text;
   std::shared_ptr<const AbstractFunction> function =
-      TRY(at(label, external_function(label.text, params, result)));
+      TRY(at(label, external_function(std::move(declaration))));
   TRY(reader.step());
   TRY(reader.expect(";"));
   return function;
@@ -124,11 +138,12 @@ std::shared_ptr<const AbstractFunction> program_function(Program program) {
   return std::make_shared<const ProgramFunction>(std::move(program));
 }
 
-Result<std::shared_ptr<const AbstractFunction>> external_function(
-    const std::string& label, const std::vector<Type>& params, const std::optional<Type>& result) {
-  const Type type = result ? Type::function(params, *result) : TRY(external_type(label, params));
+Result<std::shared_ptr<const AbstractFunction>> external_function(ExternalDeclaration declaration) {
+  const Type type = TRY(external_type(declaration));
+  const ExternalFunction* known = find_external(declaration.label);
+  declaration.has_effects |= known != nullptr && known->has_effects;
   return std::shared_ptr<const AbstractFunction>(
-      std::make_shared<const LabelledFunction>(label, type, result.has_value()));
+      std::make_shared<const LabelledFunction>(std::move(declaration), type));
 }
 
 const Program* defined_program(const AbstractFunction& function) {
@@ -136,10 +151,31 @@ const Program* defined_program(const AbstractFunction& function) {
   return program != nullptr ? &program->program() : nullptr;
 }
 
-std::optional<StatedLabel> stated_label(const AbstractFunction& function) {
+const ExternalDeclaration* declared_external(const AbstractFunction& function) {
   const auto* labelled = dynamic_cast<const LabelledFunction*>(&function);
-  if (labelled == nullptr) return std::nullopt;
-  return StatedLabel{labelled->label(), labelled->declares_result()};
+  return labelled != nullptr ? &labelled->declaration() : nullptr;
+}
+
+Status take_declared(Attrs attrs, ExternalDeclaration& declaration) {
+  for (const auto& [name, value] : attrs.entries()) {
+    const auto* whole = std::get_if<int64_t>(&value);
+    if (name == kEffectsAttr) {
+      const auto* flag = std::get_if<bool>(&value);
+      if (flag == nullptr && (whole == nullptr || *whole < 0 || *whole > 1))
+        return bad_model("{} is 0 or 1", name);
+      declaration.has_effects = flag != nullptr ? *flag : *whole == 1;
+    } else if (name == kUpdatesAttr) {
+      const auto* list = std::get_if<Ints>(&value);
+      const Ints updates = list != nullptr ? *list : whole != nullptr ? Ints{*whole} : Ints{-1};
+      for (const int64_t param : updates)
+        if (param < 0 || param >= static_cast<int64_t>(declaration.params.size()))
+          return bad_model("{} lists parameters, from 0", name);
+      declaration.updates = updates;
+    } else {
+      declaration.attrs.set(name, value);
+    }
+  }
+  return {};
 }
 
 Result<bool> link_programs(Module& module) {
@@ -153,11 +189,13 @@ Result<bool> link_programs(Module& module) {
     const AbstractFunction* function = found->second.get();
     if (const auto* labelled = dynamic_cast<const LabelledFunction*>(function)) {
       OperatorWithAttrs called =
-          TRY(external_operator(labelled->label(), call->args, global->name));
-      Expr linked = TRY(make_call(called.op, call->args, std::move(called.attrs), call->origin()));
+          TRY(external_operator(labelled->declaration(), call->args, global->name));
+      Expr linked = TRY(
+          make_call(called.op, std::move(called.args), std::move(called.attrs), call->origin()));
       if (!(linked->type() == expr->type()))
         return bad_model("@{} is declared to give {}, {} gives {}", global->name,
-                         expr->type().to_string(), labelled->label(), linked->type().to_string());
+                         expr->type().to_string(), labelled->declaration().label,
+                         linked->type().to_string());
       return linked;
     }
     const auto* program = dynamic_cast<const ProgramFunction*>(function);
@@ -184,11 +222,13 @@ Result<Module> named_programs(const Module& module) {
     if (call->op == nullptr || (call->op->name != kCallOp && call->op->name != kExternalOp))
       return expr;
     std::shared_ptr<const AbstractFunction> function;
-    if (const std::string label = external_label(*call); !label.empty()) {
-      std::vector<Type> params;
-      for (const Expr& arg : call->args) params.push_back(arg->type());
-      function = std::make_shared<const LabelledFunction>(
-          label, Type::function(std::move(params), call->type()));
+    std::vector<Expr> args = call->args;
+    if (std::optional<DeclaredCall> external = TRY(declared_call(*call))) {
+      args = std::move(external->args);
+      Type type = TRY(external_type(external->declaration));
+      external->declaration.result.reset();
+      function = std::make_shared<const LabelledFunction>(std::move(external->declaration),
+                                                          std::move(type));
     } else {
       function = std::make_shared<const ProgramFunction>(TRY(program_of_call(*call)));
     }
@@ -200,7 +240,7 @@ Result<Module> named_programs(const Module& module) {
       global = make_global_var(name, function->type());
       named.abstract_functions[name] = std::move(function);
     }
-    return make_function_call(global, call->args, expr->origin());
+    return make_function_call(global, std::move(args), expr->origin());
   };
   for (auto& [name, function] : named.functions) function = TRY(with_calls(function, by_name));
   return named;

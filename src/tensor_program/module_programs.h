@@ -6,11 +6,13 @@
 //     result C[i:4] = A[i] * 2.0f;
 //   }
 //   extern @product(Tensor[(64, 128), float32], Tensor[(128, 32), float32]) = "cblas_sgemm";
+//   extern @top(Tensor[(9), float32], k=3, effects=1) -> (float32, Tensor[(3), int64]) = "my.top";
 //
-// the latter by label (external.h). Their types follow, a tuple where there are several results.
-// `link_programs` turns calls of them into calls of operators (call.h, external_call.h), which
-// partitioning, measuring and backends see; `named_programs` is the inverse, for people who read
-// the module.
+// the latter by label (external.h), with attributes, and what the function does besides: `effects`,
+// and `updates`, the parameters that its first results start from. Their types follow, a tuple
+// where there are several results. `link_programs` turns calls of them into calls of operators
+// (call.h, external_call.h), which partitioning, measuring and backends see; `named_programs` is
+// the inverse, for people who read the module.
 #pragma once
 
 #include <memory>
@@ -20,6 +22,7 @@
 #include "ir/module.h"
 #include "ir/text_printer.h"
 #include "ir/text_reader.h"
+#include "tensor_program/external_call.h"
 #include "tensor_program/program.h"
 
 namespace collage::tensor_program {
@@ -31,18 +34,15 @@ Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::str
 
 /// Defines a program that graphs may call (call.h).
 std::shared_ptr<const AbstractFunction> program_function(Program program);
-/// Defines the external function of a label, which says what it gives if `result` does not.
-Result<std::shared_ptr<const AbstractFunction>> external_function(
-    const std::string& label, const std::vector<Type>& params, const std::optional<Type>& result);
+/// Defines an external function, which has the effects of its registration too.
+Result<std::shared_ptr<const AbstractFunction>> external_function(ExternalDeclaration declaration);
 /// The program that is defined; null: it is none.
 const Program* defined_program(const AbstractFunction& function);
-/// The label of an external function, and whether its definition states the result; none: it is
-/// none.
-struct StatedLabel {
-  std::string label;
-  bool states_result = false;
-};
-std::optional<StatedLabel> stated_label(const AbstractFunction& function);
+/// The external function that is declared; null: it is none.
+const ExternalDeclaration* declared_external(const AbstractFunction& function);
+
+/// Takes the attributes that say what a function does from those that are its own.
+Status take_declared(Attrs attrs, ExternalDeclaration& declaration);
 
 /// Replaces calls of the module's programs and external functions by calls of operators, which keep
 /// the names; removes the definitions. True if there were any.

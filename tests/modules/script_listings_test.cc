@@ -53,6 +53,7 @@ const ScriptListing kListings[] = {
     {"4_function_of_a_module", "main", "4_function_of_a_module"},
     {"5_external_compiler", "main", "4_function_of_a_module"},
     {"6_library_function", "main", kConvolution},
+    {"7_ahead_of_time", "main", "7_ahead_of_time"},
     {"8_custom_fusion", "main", kConvolutions},
 };
 

@@ -151,6 +151,110 @@ def @main(%x: Tensor[(8, 100), float32]) {
         np.testing.assert_allclose(updated, old + 1, rtol=1e-6)
 
 
+    def accumulate(x, total, new_total, sums):
+        assert total.ctypes.data == new_total.ctypes.data
+        total += x
+        sums[...] = total.sum(axis=-1)
+
+    rows = lambda x: collage.ArrayType((x.shape[0],), x.dtype)
+    collage.register_function("update.accumulate", accumulate, type=lambda x, total: [total, rows(x)], updates=[1])
+    path = written(folder, """extern @accumulate(Tensor[(8, 100), float32], Tensor[(8, 100), float32], updates=[1])
+  -> (Tensor[(8, 100), float32], Tensor[(8), float32]) = "update.accumulate";
+def @main(%x: Tensor[(8, 100), float32]) {
+  %0 = @accumulate(%x, exp(%x));
+  %1 = @accumulate(%x, %0.0);
+  (%1.0, %0.1, %1.1)
+}
+""")
+    once = X + np.exp(X)
+    for targets in ("native", "reference"):
+        for result, expected in zip(compiled(folder, path, targets=targets)(X), (once + X, once.sum(-1), (once + X).sum(-1))):
+            np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+
+
+def check_attributes(folder):
+    """Calls state what they want otherwise than by default; so do nodes of ONNX."""
+    def shifted(x, out, by, axis, text, factors):
+        assert axis == -1 and text == "a" and isinstance(by, float), (by, axis, text)
+        np.multiply(np.roll(x, 1, axis), by, out=out)
+        out *= np.prod(factors)
+
+    collage.register_function("attributes.shifted", shifted, type=lambda x, by, axis, text, factors: x, onnx="com.example::Shifted",
+                              attributes={"by": 2.0, "axis": -1, "text": "a", "factors": [0.5, 4.0]})
+    text = """extern @shifted(Tensor[(8, 100), float32], by=3) = "attributes.shifted";
+extern @plain(Tensor[(8, 100), float32]) = "attributes.shifted";
+def @main(%x: Tensor[(8, 100), float32]) {
+  @plain(@shifted(%x))
+}
+"""
+    path = written(folder, text)
+    program = compiled(folder, path)
+    np.testing.assert_allclose(program(X), np.roll(X, 2, -1) * 3 * 2 * 2 * 2, rtol=1e-6)
+    assert "by=3" in program.module.text(), program.module.text()
+    raised(lambda: collage.load(written(folder, text.replace("by=3", "bye=3"))), "attributes.shifted", "unknown attribute 'bye'")
+    for attributes, words in (({"by": 0.25}, ()), ({"other": 1}, ("does not declare",)), ({"by": "x"}, ("by",))):
+        node = helper.make_node("Shifted", ["x"], ["y"], "shifted", domain="com.example", **attributes)
+        model = tiny_models.model([node], {"x": [8, 100]}, {"y": [8, 100]})
+        model.opset_import.append(helper.make_opsetid("com.example", 1))
+        onnx.save(model, os.path.join(folder, "shifted.onnx"))
+        if words:
+            raised(lambda: collage.load(os.path.join(folder, "shifted.onnx")), *words)
+        else:
+            np.testing.assert_allclose(compiled(folder, os.path.join(folder, "shifted.onnx"))(X), np.roll(X, 1, -1) * 0.5, rtol=1e-6)
+
+
+def check_effects(folder):
+    """Called once a run, in the order of the text, whatever reads the results; never before, so compiling tries and times nothing."""
+    seen = []
+    collage.register_function("effects.say", lambda x, word: seen.append((word, float(x[0, 0]))), type=lambda x, word: [], effects=True,
+                              attributes={"word": ""})
+
+    def count(x, out):
+        seen.append("count")
+        out[...] = len(seen)
+
+    collage.register_function("effects.count", count, type=lambda x: x, effects=True)
+    matrix = "Tensor[(8, 100), float32]"
+    text = f"""extern @first({matrix}, word="first") = "effects.say";
+extern @second({matrix}, word="second") = "effects.say";
+extern @count({matrix}) = "effects.count";
+def @main(%x: {matrix}) {{
+  %0 = @second(tanh(exp(%x)));
+  %1 = @count(%x);
+  %2 = @first(%x);
+  %3 = @count(%x);
+  %4 = @first(%1);
+  (add(%x, 1f), subtract(%3, %1))
+}}
+"""
+    expected = [("second", float(np.tanh(np.exp(X[0, 0])))), "count", ("first", float(X[0, 0])), "count", ("first", 2.0)]
+    path = written(folder, text)
+
+    def runs(program):
+        for run in range(2):
+            assert not seen, seen
+            plus, difference = program(X)
+            np.testing.assert_allclose([value for step in seen for value in step[1:] if step != "count"],
+                                       [value for step in expected for value in step[1:] if step != "count"], rtol=1e-5)
+            assert [step[0] for step in seen] == [step[0] for step in expected], seen
+            np.testing.assert_allclose(plus, X + 1, rtol=1e-6)
+            np.testing.assert_array_equal(difference, np.full_like(X, 2))
+            seen.clear()
+
+    for options in ({}, {"targets": "native"}, {"targets": "reference"}, {"targets": "native,onednn", "effort": "default"}):
+        program = compiled(folder, path, **options)
+        runs(program)
+        runs(program.module.compile(database=os.path.join(folder, "costs.db"), targets=options.get("targets", "native,onednn")))
+    program = compiled(folder, path, targets="native")
+    program.save(os.path.join(folder, "effects.collage"))
+    assert not seen, seen
+    runs(collage.load(os.path.join(folder, "effects.collage")))
+    script = collage.load(path, simplify=False).script()
+    assert "effects=True" in script and 'word="first"' in script, script
+    runs(collage.parse(script).compile(database=os.path.join(folder, "costs.db"), effort="fast"))
+    raised(lambda: collage.register_function("effects.node", count, type=lambda x: x, effects=True, onnx="com.example::Node"), "effects")
+
+
 def check_wrong(folder):
     """What a function raises, and what it gives wrongly, is an error with its message, wherever it is called."""
     allowed = [True]
@@ -230,7 +334,7 @@ def @main(%x: Tensor[(8, 100), float32]) {
 
 
 def main(arguments):
-    chosen = [check_one_result, check_stage, check_several_results, check_updates, check_wrong, check_threads]
+    chosen = [check_one_result, check_stage, check_several_results, check_updates, check_attributes, check_effects, check_wrong, check_threads]
     return built_package.run(chosen, arguments, with_torch=[check_torch])
 
 

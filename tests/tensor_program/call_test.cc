@@ -117,12 +117,13 @@ def @main(%x: Tensor[(4), float32]) -> (Tensor[(2), float32], Tensor[(2), int64]
 void register_halves() {
   ExternalFunction function;
   function.label = "test.halves";
-  function.types = [](std::span<const TensorType> types) -> Result<std::vector<TensorType>> {
+  function.types = [](std::span<const TensorType> types,
+                      const Attrs&) -> Result<std::vector<TensorType>> {
     if (types.size() != 1 || types[0].shape != Shape{4}) return bad_model("four elements");
     return std::vector<TensorType>{{{2}, DType::kFloat32}, {{2}, DType::kInt64}};
   };
-  function.call = [](std::span<const DLTensor> inputs,
-                     std::span<const DLTensor> results) -> Status {
+  function.call = [](std::span<const DLTensor> inputs, std::span<const DLTensor> results,
+                     const Attrs&) -> Status {
     const auto* x = static_cast<const float*>(inputs[0].data);
     for (int i = 0; i < 2; ++i) {
       static_cast<float*>(results[0].data)[i] = x[i];

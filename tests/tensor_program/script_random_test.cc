@@ -51,7 +51,7 @@ class RandomModule {
       const std::string label = below(2) == 0 ? "mine.first" : "a \"b\"";
       const Type result = below(2) == 0 ? vector() : Type::tuple({vector(), vector()});
       module.abstract_functions["extern" + std::to_string(i)] =
-          external_function(label, {vector()}, result).value();
+          external_function({label, {vector()}, result, attributes(), any_updates()}).value();
     }
     module.functions["helper"] = function(module, false);
     module.functions["main"] = function(module, true);
@@ -61,6 +61,16 @@ class RandomModule {
  private:
   size_t below(size_t n) { return rng_() % n; }
   static Type vector() { return TensorType{{6}, DType::kFloat32}; }
+  Ints any_updates() { return below(3) == 0 ? Ints{0} : Ints{}; }
+  Attrs attributes() {
+    const std::pair<std::string, AttrValue> all[] = {
+        {"k", int64_t{-3}},   {"by", 0.1},    {"text", std::string("a \"b\"")},
+        {"axes", Ints{1, 2}}, {"flag", true}, {"lists", IntLists{{1}, {2, 3}}}};
+    Attrs attrs;
+    for (const auto& [name, value] : all)
+      if (below(4) == 0) attrs.set(name, value);
+    return attrs;
+  }
   const char* any(std::initializer_list<const char*> names) {
     return *(names.begin() + below(names.size()));
   }

@@ -274,9 +274,9 @@ TEST_F(Script, ExternalFunctionsByLabel) {
         return (a, b, c)
 )"),
             R"(#[version = "0.0.5"]
-extern @inplace(Tensor[(2), float32]) -> Tensor[(2), float32] = "inplace";
+extern @inplace(Tensor[(2), float32], effects=1) -> Tensor[(2), float32] = "inplace";
 extern @nobody_knows(Tensor[(2), float32], Tensor[(2), int64]) -> Tensor[(3), int8] = "nobody.knows";
-extern @nobody_s(Tensor[(2), float32]) -> Tensor[(2), float32] = "nobody's";
+extern @nobody_s(Tensor[(2), float32], effects=1) -> Tensor[(2), float32] = "nobody's";
 def @main(%x: Tensor[(2), float32], %y: Tensor[(2), int64]) -> (Tensor[(3), int8], Tensor[(3), int8], Tensor[(2), float32]) {
   %0 = @nobody_knows(%x, %y);
   %1 = @nobody_knows(%x, %y);
@@ -326,8 +326,15 @@ TEST_F(Script, RefusalsOfModules) {
               HasSubstr("there is no f in the module"));
   EXPECT_THAT(main("        return R.call_dps_packed((2, 3), \"f\", (x,), (2, 3))\n"),
               HasSubstr("line 5, column 16: two shapes of one result"));
-  EXPECT_THAT(main("        R.call_packed(\"f\", x, x)\n        return x\n"),
-              HasSubstr("nothing takes the result of f, and it updates no argument"));
+  EXPECT_THAT(
+      refusal("@ir_module\nclass M:\n    g = R.extern(\"f\", (R.Tensor((2,)),), R.Tensor((3,)))\n"
+              "    @R.function\n    def main(x: R.Tensor((2,))):\n"
+              "        R.call_packed(g, x)\n        return x\n"),
+      HasSubstr("nothing takes the result of f, and it updates no argument"));
+  EXPECT_THAT(main("        R.call_packed(main, x)\n        return x\n"),
+              HasSubstr("there is no main in the module"));
+  EXPECT_THAT(main("        y = R.call_packed(\"f\", x)\n        return x\n"),
+              HasSubstr("there is no external function 'f'"));
   EXPECT_THAT(main("        return R.const([[1, 2], [3]])\n"),
               HasSubstr("lists of different lengths"));
   EXPECT_THAT(main("        return R.add(x, x, axis=1)\n"), HasSubstr("unknown attribute 'axis'"));

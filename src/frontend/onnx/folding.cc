@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "frontend/onnx/limits.h"
+#include "ir/effects.h"
 #include "ir/op.h"
 #include "ir/work.h"
 #include "ops/interpreter.h"
@@ -45,8 +46,8 @@ double work_of(const CallNode& call) { return call.op->flops ? call_flops(call) 
 Result<Expr> Folder::fold(Expr expr) {
   const auto* call = as<CallNode>(expr);
   // A call of nothing says something of the run.
-  if (call == nullptr || call->op == nullptr || call->args.empty() || !is_small(call->type()) ||
-      is_dequantised_tensor(*call))
+  if (call == nullptr || call->op == nullptr || call->args.empty() || has_effects(*call) ||
+      !is_small(call->type()) || is_dequantised_tensor(*call))
     return expr;
   std::vector<Tensor> inputs;
   for (const Expr& arg : call->args)

@@ -21,7 +21,7 @@ class NodeAttributes {
   // `node` must outlive it.
   explicit NodeAttributes(const ::onnx::NodeProto& node) : node_(node) {}
 
-  bool has_attrs() const { return node_.attribute_size() > 0; }
+  size_t num_attrs() const { return static_cast<size_t>(node_.attribute_size()); }
   bool has_attr(std::string_view name) const { return find(name) != nullptr; }
   // Without a default the attribute is required.
   Result<int64_t> integer(std::string_view name, std::optional<int64_t> fallback = {}) const;

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/files.h"
+#include "ir/text_attrs.h"
 #include "tensor_program/module_programs.h"
+#include "tensor_program/script/script_calls.h"
 #include "tensor_program/script/script_graph.h"
 #include "tensor_program/script/script_program.h"
 
@@ -24,6 +26,12 @@ class ModuleScript {
       TRY(end_of_line(reader_));
     }
     if (module_.name.empty()) return reader_.expected("a class below a decorator @ir_module");
+    for (const auto& [name, def, body] : calls_) {
+      TRY(reader_.seek(body));
+      const Function read = TRY(read_calls(module_, def));
+      module_.module.functions[name] = read;
+      module_.globals[name] = make_global_var(name, read->type());
+    }
     for (const ScriptSignature& function : functions_) {
       TRY(reader_.seek(function.body));
       const Function read = TRY(read_script_body(module_, function));
@@ -31,6 +39,7 @@ class ModuleScript {
       if (!function.result)
         module_.globals[function.name] = make_global_var(function.name, read->type());
     }
+    TRY(order_effects(module_.module, module_.calls));
     return std::move(module_.module);
   }
 
@@ -78,6 +87,10 @@ class ModuleScript {
     const Token def = reader_.token();
     TRY(reader_.expect("def"));
     const std::string name = TRY(defined_name());
+    if (is_program && TRY(consists_of_calls(reader_, def))) {
+      calls_.push_back({name, def, reader_.position()});
+      return skip_block(reader_, def.place.column);
+    }
     if (is_program) {
       module_.define(name, program_function(TRY(read_program(reader_, def, module_.scope))));
       return {};
@@ -91,7 +104,7 @@ class ModuleScript {
     return skip_block(reader_, def.place.column);
   }
 
-  /// product = R.extern("label", (R.Tensor(…), …)[, R.Tensor(…)])
+  /// product = R.extern("label", (R.Tensor(…), …)[, R.Tensor(…)][, k=3])
   Status external() {
     const std::string name = TRY(defined_name());
     TRY(reader_.expect("="));
@@ -101,12 +114,20 @@ class ModuleScript {
     TRY(read_string(reader_, "the label of a function as a string"));
     TRY(reader_.expect(","));
     TRY(reader_.expect("("));
-    const std::vector<Type> params =
-        TRY(reader_.list(")", [&] { return read_script_type(module_); }));
-    std::optional<Type> result;
-    if (TRY(reader_.accept(","))) result = TRY(read_script_type(module_));
-    TRY(reader_.expect(")"));
-    module_.define(name, TRY(at(label, external_function(label.text, params, result))));
+    ExternalDeclaration declaration;
+    declaration.label = label.text;
+    declaration.params = TRY(reader_.list(")", [&] { return read_script_type(module_); }));
+    if (TRY(reader_.accept(","))) {
+      auto [result, attrs] = TRY(parse_call_arguments<Type>(
+          reader_, [&] { return read_script_type(module_); },
+          [&](const std::string&) { return parse_attr_value(reader_); }));
+      if (result.size() > 1) return at(label, bad_model("several results are an R.Tuple"));
+      if (!result.empty()) declaration.result = result[0];
+      TRY(at(label, take_declared(std::move(attrs), declaration)));
+    } else {
+      TRY(reader_.expect(")"));
+    }
+    module_.define(name, TRY(at(label, external_function(std::move(declaration)))));
     return {};
   }
 
@@ -120,6 +141,12 @@ class ModuleScript {
   TextReader& reader_;
   ScriptModule module_;
   std::vector<ScriptSignature> functions_;
+  struct Calls {
+    std::string name;
+    Token def;
+    Lexer::Position body;  // of its '('
+  };
+  std::vector<Calls> calls_;
 };
 
 }  // namespace

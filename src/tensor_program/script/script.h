@@ -1,6 +1,7 @@
 // Modules as script, TVM's Python-like text of graph functions and loops (docs/modules.md). It is
 // text to be read and printed; no Python runs. script_program.h has the form of programs,
-// script_graph.h that of graph functions. Both stand in a class:
+// script_graph.h that of graph functions, script_calls.h that of functions that fill buffers by
+// calls. All stand in a class:
 //
 //   n, m = 16, 24                 names of numbers that shapes are made of
 //

@@ -6,6 +6,7 @@
 #include "ir/text_attrs.h"
 #include "tensor_program/external.h"
 #include "tensor_program/module_programs.h"
+#include "tensor_program/script/script_calls.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 struct DefinitionCall {
   Token start, target;
   std::vector<Expr> args = {};
+  Attrs attrs = {};
 };
 
 Result<Expr> checked(const Token& here, Expr value, const std::optional<Type>& stated) {
@@ -33,7 +35,9 @@ class ScriptGraph {
         return at(signature_.start, bad_model("{} stands twice", as<VarNode>(param)->name));
     TRY(read_block(reader_, signature_.start.place.column, [&] { return statement(); }));
     if (result_ == nullptr) return at(signature_.start, bad_model("nothing is returned"));
-    return make_function(signature_.params, result_, attrs_);
+    const Function function = make_function(signature_.params, result_, attrs_);
+    module_.calls[function] = std::move(calls_);
+    return function;
   }
 
  private:
@@ -168,7 +172,7 @@ class ScriptGraph {
     const Expr callee = find(start.text);
     if (callee == nullptr) return operator_call(start);
     std::vector<Expr> args = TRY(reader_.list(")", [&] { return expression(); }));
-    return at(start, make_function_call(callee, std::move(args), origin(start)));
+    return function_call(start, callee, std::move(args));
   }
 
   Result<Expr> operator_call(const Token& start) {
@@ -182,7 +186,10 @@ class ScriptGraph {
         [&](const std::string& attr) { return attribute(*op, attr); }));
     if (flat && args.size() == 1 && args[0]->type().is_tensor())
       attrs.set("newshape", Ints{num_elements(args[0]->tensor_type().shape)});
-    return at(start, make_call(*op, std::move(args), std::move(attrs), origin(start)));
+    const Expr made =
+        TRY(at(start, make_call(*op, std::move(args), std::move(attrs), origin(start))));
+    if (has_effects(*as<CallNode>(made))) calls_.push_back(made);
+    return made;
   }
 
   /// Padding of half the default's length is the same at both ends: padding=(1, 1).
@@ -211,11 +218,21 @@ class ScriptGraph {
     return target;
   }
 
-  /// R.call_packed(f, x, w), behind the '('.
+  /// R.call_packed(f, x, w, k=3), behind the '('.
   Result<DefinitionCall> packed_call(const Token& start) {
     DefinitionCall call{start, TRY(call_target())};
-    while (TRY(reader_.accept(","))) call.args.push_back(TRY(expression()));
-    TRY(reader_.expect(")"));
+    if (!TRY(reader_.accept(","))) {
+      TRY(reader_.expect(")"));
+      return call;
+    }
+    auto [args, attrs] = TRY(parse_call_arguments(
+        reader_, [&] { return expression(); },
+        [&](const std::string&) { return parse_attr_value(reader_); }));
+    call.args = std::move(args);
+    call.attrs = std::move(attrs);
+    if (!call.attrs.empty() && call.target.kind != Token::Kind::kString)
+      return at(call.target,
+                bad_model("its definition has the attributes of {}", call.target.text));
     return call;
   }
 
@@ -244,60 +261,78 @@ class ScriptGraph {
     return checked(start, TRY(called(call, result)), result);
   }
 
-  std::string label_of(const Token& target) const {
-    const auto& definitions = module_.module.abstract_functions;
-    const auto found = definitions.find(target.text);
-    if (target.kind == Token::Kind::kString || found == definitions.end()) return target.text;
-    const std::optional<StatedLabel> stated = stated_label(*found->second);
-    return stated ? stated->label : target.text;
-  }
-
-  /// R.call_packed("label", x): nothing takes what it gives, so it updates x.
+  /// R.call_packed("label", x): nothing takes what it gives, so it has effects, or updates x.
   Status update() {
     const Token start = reader_.token();
     TRY(enter(reader_));
     const DefinitionCall call = TRY(packed_call(start));
-    const std::string label = label_of(call.target);
-    const ExternalFunction* function = find_external(label);
-    const size_t only = call.args.size() == 1 ? 0 : SIZE_MAX;
-    const size_t index = function != nullptr ? function->updates.value_or(SIZE_MAX) : only;
-    const Expr updated = index < call.args.size() ? call.args[index] : nullptr;
-    const auto is_updated = [&](const auto& local) { return local.second == updated; };
-    if (std::none_of(locals_.begin(), locals_.end(), is_updated))
-      return at(start,
-                bad_model("nothing takes the result of {}, and it updates no argument", label));
-    const Type type = updated->type();
-    const Expr made = TRY(checked(start, TRY(called(call, type)), type));
-    for (auto& [name, value] : locals_)
-      if (value == updated) value = made;
+    // What nobody knows gives its only argument anew, or nothing.
+    const bool is_only = call.args.size() == 1;
+    const Type only = is_only ? call.args[0]->type() : TensorType{{}, DType::kBool};
+    const Expr made = TRY(called(call, only));
+    const auto* global = as<GlobalVarNode>(as<CallNode>(made)->callee);
+    const auto definition = global == nullptr
+                                ? module_.module.abstract_functions.end()
+                                : module_.module.abstract_functions.find(global->name);
+    const ExternalDeclaration* declared = definition == module_.module.abstract_functions.end()
+                                              ? nullptr
+                                              : declared_external(*definition->second);
+    if (declared == nullptr) return at(start, bad_model("nothing takes its result"));
+    Ints updates = declared->updates;
+    const ExternalFunction* function = find_external(declared->label);
+    if (function != nullptr) updates.assign(function->updates.begin(), function->updates.end());
+    if (updates.empty() && function == nullptr && is_only && only == made->type()) updates = {0};
+    for (size_t i = 0; i < updates.size(); ++i) {
+      const size_t input = static_cast<size_t>(updates[i]);
+      const Expr updated = input < call.args.size() ? call.args[input] : nullptr;
+      const Expr value = made->type().is_tuple()
+                             ? TRY(at(start, make_tuple_get_item(made, static_cast<int64_t>(i))))
+                             : made;
+      bool found = false;
+      for (auto& [name, local] : locals_)
+        if (local == updated && updated->type() == value->type()) {
+          local = value;
+          found = true;
+        }
+      if (!found)
+        return at(start, bad_model("{} updates its argument {}, which has no name of its type here",
+                                   declared->label, updates[i]));
+    }
+    if (updates.empty() && !declared->has_effects)
+      return at(start, bad_model("nothing takes the result of {}, and it updates no argument",
+                                 declared->label));
     return {};
   }
 
   /// The call, by a label of a definition that it gets where it is first used. `result`: what the
   /// call says that it gives, which a label that is not registered needs.
   Result<Expr> called(const DefinitionCall& call, const std::optional<Type>& result) {
-    const auto& [start, target, args] = call;
+    const auto& [start, target, args, attrs] = call;
     Expr callee;
     if (target.kind == Token::Kind::kString)
       callee = TRY(at(target, labelled(call, result)));
     else if ((callee = find(target.text)) == nullptr)
       return at(target, bad_model("there is no {} in the module", target.text));
-    return at(start, make_function_call(callee, args, origin(start)));
+    return function_call(start, callee, args);
   }
 
+  Result<Expr> function_call(const Token& start, const Expr& callee, std::vector<Expr> args) {
+    calls_.push_back(TRY(at(start, make_function_call(callee, std::move(args), origin(start)))));
+    return calls_.back();
+  }
+
+  /// What nobody knows may have effects, unless its result is stated.
   Result<Expr> labelled(const DefinitionCall& call, const std::optional<Type>& result) {
     const std::string& label = call.target.text;
-    const bool states = word(call.start) == "call_dps_packed" || find_external(label) == nullptr;
-    std::vector<Type> params;
-    for (const Expr& arg : call.args) params.push_back(arg->type());
-    const std::shared_ptr<const AbstractFunction> function =
-        TRY(external_function(label, params, states ? result : std::nullopt));
-    for (const auto& [name, known] : module_.module.abstract_functions)
-      if (known->kind_name() == "extern" && known->to_text() == function->to_text())
-        return module_.globals.at(name);
-    const std::string name = module_.names.fresh(label);
-    module_.define(name, function);
-    return module_.globals.at(name);
+    const bool states = word(call.start) == "call_dps_packed",
+               known = find_external(label) != nullptr;
+    ExternalDeclaration declaration;
+    declaration.label = label;
+    for (const Expr& arg : call.args) declaration.params.push_back(arg->type());
+    if (states || !known) declaration.result = result;
+    declaration.has_effects = !states && !known;
+    TRY(take_declared(call.attrs, declaration));
+    return defined_external(module_, std::move(declaration));
   }
 
   ScriptModule& module_;
@@ -306,7 +341,8 @@ class ScriptGraph {
   std::map<std::string, Expr> locals_;
   std::map<std::pair<const ExprNode*, int64_t>, Expr> items_;
   std::optional<std::map<std::string, bool>>
-      bound_;  // in a dataflow block; whether R.output has it
+      bound_;                // in a dataflow block; whether R.output has it
+  std::vector<Expr> calls_;  // in order
   Attrs attrs_;
   Expr result_;
 };

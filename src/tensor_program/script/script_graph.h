@@ -10,9 +10,9 @@
 //       return gv0
 //
 // R.NAME is the operator NAME or nn.NAME, whose attributes have names. A call of a function whose
-// result nothing uses updates an argument, which stands for the result from there on: the argument
-// that the function's registration says, or its only one. R.const(shape=(2, 3)) is a constant that
-// somebody else supplies, in the order of the text.
+// result nothing uses has effects, or updates arguments, which stand for its results from there on:
+// those that its registration or definition says; of a label that nobody knows the only one.
+// R.const(shape=(2, 3)) is a constant that somebody else supplies, in the order of the text.
 #pragma once
 
 #include <map>
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/name_supply.h"
+#include "ir/effects.h"
 #include "ir/module.h"
 #include "ir/text_parser.h"
 #include "tensor_program/script/script_values.h"
@@ -37,6 +38,7 @@ struct ScriptModule {
   std::map<std::string, Expr> globals = {};  ///< functions that may be called by now
   NameSupply names = {};                     ///< of all that is defined
   size_t constants = 0;                      ///< of those that somebody supplies, so far
+  CallsOfText calls = {};                    ///< of functions that are read by now
 
   void define(const std::string& name, std::shared_ptr<const AbstractFunction> function);
 };

@@ -3,6 +3,7 @@
 
 #include "base/name_supply.h"
 #include "ir/op.h"
+#include "ir/text_attrs.h"
 #include "ir/text_constants.h"
 #include "ir/visitor.h"
 #include "tensor_program/module_programs.h"
@@ -65,14 +66,20 @@ class GraphScript {
 
  private:
   Status external(const std::string& name, const AbstractFunction& function) {
-    const auto stated = stated_label(function);
-    if (!stated) return unsupported("{} is neither a program nor an external function", name);
-    const Type& type = function.type();
-    const std::vector<Type>& params = type.params();
-    const std::string taken = TRY(tuple_script(params.size(), with_commas(params, type_script)));
-    const std::string given = stated->states_result ? ", " + TRY(type_script(type.result())) : "";
+    const ExternalDeclaration* declared = declared_external(function);
+    if (declared == nullptr)
+      return unsupported("{} is neither a program nor an external function", name);
+    const std::vector<Type>& params = declared->params;
+    std::string rest;
+    if (declared->result) rest += ", " + TRY(type_script(*declared->result));
+    for (const auto& [attr, value] : declared->attrs.entries())
+      rest += fmt::format(", {}={}", TRY(script_name(attr)), attr_script(value));
+    if (!declared->updates.empty())
+      rest += fmt::format(", updates={}", attr_script(declared->updates));
+    if (declared->has_effects) rest += ", effects=True";
     add_line(text_, 1, "{} = R.extern({}, {}{})", TRY(script_name(name)),
-             attr_to_string(AttrValue(stated->label)), taken, given);
+             attr_to_string(AttrValue(declared->label)),
+             TRY(tuple_script(params.size(), with_commas(params, type_script))), rest);
     return {};
   }
 
@@ -161,7 +168,10 @@ class GraphScript {
     const std::string args = TRY(atoms(call->args));
     const std::string separator = args.empty() ? "" : ", ";
     if (call->op != nullptr) {
-      const std::string attrs = TRY(call_attrs(*call));
+      const std::string attrs =
+          TRY(with_commas(stated_attrs(*call), [](const auto& entry) -> Result<std::string> {
+            return TRY(script_name(entry.first)) + "=" + attr_script(entry.second);
+          }));
       return fmt::format("R.{}({}{}{})", call->op->name, args, attrs.empty() ? "" : separator,
                          attrs);
     }
@@ -170,27 +180,16 @@ class GraphScript {
     const auto found = global != nullptr ? module_.abstract_functions.find(global->name)
                                          : module_.abstract_functions.end();
     if (found == module_.abstract_functions.end()) return fmt::format("{}({})", callee, args);
-    const auto stated = stated_label(*found->second);
-    if (stated && !stated->states_result)
+    const ExternalDeclaration* declared = declared_external(*found->second);
+    if (declared != nullptr && !declared->result)
       return fmt::format("R.call_packed({}{}{})", callee, separator, args);
     const std::string result =
         expr->type().is_tensor()
             ? fmt::format("{}, dtype=\"{}\"", shape_script(expr->tensor_type().shape),
                           dtype_name(expr->tensor_type().dtype))
             : TRY(type_script(expr->type()));
-    return fmt::format("R.{}({}, {}, {})", stated ? "call_dps_packed" : "call_tir", callee,
-                       TRY(tuple_script(call->args.size(), args)), result);
-  }
-
-  static Result<std::string> call_attrs(const CallNode& call) {
-    std::string text;
-    for (const AttrSpec& spec : call.op->attrs) {
-      const AttrValue* value = call.attrs.find(spec.name);
-      if (value == nullptr || (!spec.required && *value == spec.default_value)) continue;
-      text += fmt::format("{}{}={}", text.empty() ? "" : ", ", TRY(script_name(spec.name)),
-                          attr_script(*value));
-    }
-    return text;
+    return fmt::format("R.{}({}, {}, {})", declared != nullptr ? "call_dps_packed" : "call_tir",
+                       callee, TRY(tuple_script(call->args.size(), args)), result);
   }
 
   const Module& module_;

@@ -9,6 +9,7 @@
 #include "ir/visitor.h"
 #include "ops/interpreter.h"
 #include "runtime/saved_fields.h"
+#include "runtime/updating_kernel.h"
 
 namespace collage {
 
@@ -60,7 +61,7 @@ Result<SavedKernel> saved_function(const Function& function) {
 
 // One operator call whose arguments are parameters, constants and tuples of these: no intermediate
 // results, so nothing is allocated or copied.
-class SingleCallKernel : public Kernel {
+class SingleCallKernel : public UpdatingKernel {
  public:
   // Null when the function is no such call.
   static std::unique_ptr<Kernel> make(const Function& function) {
@@ -97,6 +98,16 @@ class SingleCallKernel : public Kernel {
     return call_->op->reference(flat, call_->attrs, outputs);
   }
   size_t constant_bytes() const override { return constant_bytes_; }
+  std::vector<Update> updates() const override {
+    std::vector<Update> made;
+    if (!call_->op->updates) return made;
+    size_t output = 0;
+    for (const size_t input : call_->op->updates(call_->attrs)) {
+      if (!leaves_.at(input).constant.defined()) made.push_back({leaves_[input].param, output});
+      ++output;
+    }
+    return made;
+  }
   Result<std::shared_ptr<Kernel>> twin() const override { return std::shared_ptr<Kernel>(); }
   Result<SavedKernel> save() const override { return saved_function(function_); }
 

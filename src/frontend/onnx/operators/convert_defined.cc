@@ -56,13 +56,42 @@ Result<Outputs> convert(NodeContext& node, const DefinedOperator& op) {
   return outputs;
 }
 
+/// The node's value of an attribute, of its default's kind.
+Result<AttrValue> value_of(const NodeContext& node, const AttrSpec& spec) {
+  return std::visit(
+      [&](const auto& fallback) -> Result<AttrValue> {
+        using Kind = std::decay_t<decltype(fallback)>;
+        if constexpr (std::is_same_v<Kind, bool>)
+          return AttrValue(TRY(node.flag(spec.name, fallback)));
+        else if constexpr (std::is_same_v<Kind, int64_t>)
+          return AttrValue(TRY(node.integer(spec.name)));
+        else if constexpr (std::is_same_v<Kind, double>)
+          return AttrValue(TRY(node.real(spec.name)));
+        else if constexpr (std::is_same_v<Kind, std::string>)
+          return AttrValue(TRY(node.text(spec.name)));
+        else if constexpr (std::is_same_v<Kind, Ints>)
+          return AttrValue(TRY(node.ints(spec.name)));
+        else if constexpr (std::is_same_v<Kind, std::vector<double>>)
+          return AttrValue(TRY(node.reals(spec.name)));
+        else
+          return unsupported("attribute '{}': ONNX has none of its kind", spec.name);
+      },
+      spec.default_value);
+}
+
 Result<Outputs> convert(NodeContext& node, const ExternalFunction& function) {
-  if (node.has_attrs()) return unsupported("attributes: {} is a function", function.label);
+  tensor_program::ExternalDeclaration declaration;
+  declaration.label = function.label;
+  for (const AttrSpec& spec : function.attributes)
+    if (node.has_attr(spec.name)) declaration.attrs.set(spec.name, TRY(value_of(node, spec)));
+  if (declaration.attrs.entries().size() != node.num_attrs())
+    return unsupported("attributes that the function {} does not declare", function.label);
   for (size_t i = 0; i < node.num_inputs(); ++i)
     if (!node.has(i)) return unsupported("no input {}: {} is a function", i, function.label);
   tensor_program::OperatorWithAttrs called =
-      TRY(tensor_program::external_operator(function.label, node.inputs(), ""));
-  return outputs_of(node, TRY(node.call(called.op, node.inputs(), std::move(called.attrs))));
+      TRY(tensor_program::external_operator(declaration, node.inputs(), ""));
+  return outputs_of(node,
+                    TRY(node.call(called.op, std::move(called.args), std::move(called.attrs))));
 }
 
 }  // namespace
