@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "arrays.h"
+#include "builder.h"
 #include "contents.h"
 #include "expressions.h"
 #include "functions.h"
@@ -69,6 +70,7 @@ NB_MODULE(_core, core) {
       nb::arg("path"), nb::arg("shapes"), nb::arg("dims"), nb::arg("simplify"),
       nb::arg("data_roots"));
   bind_functions(core);
+  bind_builder(core);
   core.def(
       "load_plugin",
       [](const std::filesystem::path& library) {

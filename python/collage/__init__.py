@@ -24,18 +24,19 @@ from . import _halide
 
 _halide.load()
 
-from . import _core, passes, rules
-from ._core import Expression, ModuleFunction, SharedWeights, Specialisation, TensorInfo, __version__, empty
+from . import _core, passes, rules, te
+from ._core import Expression, ModuleFunction, SharedWeights, Specialisation, TensorInfo, TensorProgram, __version__, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
+from .builder import Builder
 from .functions import ArrayType, register_function
 from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
-__all__ = ["ArrayType", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
-           "SharedWeights", "Specialisation", "TensorInfo", "Tuning", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
+__all__ = ["ArrayType", "Builder", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
+           "SharedWeights", "Specialisation", "TensorInfo", "TensorProgram", "Tuning", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
            "from_exported", "function", "item", "load", "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function",
-           "rules", "tuple_of"]
+           "rules", "te", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
