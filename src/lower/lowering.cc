@@ -7,6 +7,7 @@
 #include "backend/memory/kernels/regions_kernel.h"
 #include "base/check.h"
 #include "base/name_supply.h"
+#include "ir/effects.h"
 #include "ir/visitor.h"
 #include "lower/memory_planner.h"
 #include "lower/step_order.h"
@@ -318,6 +319,11 @@ class Lowering {
       return internal_error("{}: {} outputs, but the variant has {}", step.name, leaf,
                             variant.outputs.size());
     for (const InPlace& in_place : step.kernel->in_place()) place(step, in_place);
+    const std::vector<Expr> nodes = post_order(function->body);
+    if (std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
+          return node->kind() == ExprKind::kCall && has_effects(*as<CallNode>(node));
+        }))
+      steps_with_effects_.push_back(plan_->steps.size());
     plan_->steps.push_back(std::move(step));
     return {};
   }
@@ -366,7 +372,8 @@ class Lowering {
                     [](const Buffer& b) { return is_host_memory(b.encoding.device); }))
       return;
     std::vector<Step> steps;
-    for (size_t s : overlapped_order(*plan_)) steps.push_back(std::move(plan_->steps[s]));
+    for (size_t s : overlapped_order(*plan_, steps_with_effects_))
+      steps.push_back(std::move(plan_->steps[s]));
     plan_->steps = std::move(steps);
   }
 
@@ -407,6 +414,7 @@ class Lowering {
   std::vector<Value> values_;
   std::vector<std::vector<ValueId>> values_of_;  // by node, one a leaf
   std::map<const ExprNode*, ValueId> input_values_;
+  std::vector<size_t> steps_with_effects_;
   std::map<std::pair<TensorRef, Encoding>, Encoding> sources_;  // what the search converts from
 };
 

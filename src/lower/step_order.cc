@@ -15,7 +15,7 @@ VirtualDevice device_of(const Plan& plan, const std::vector<BufferId>& buffers) 
 
 }  // namespace
 
-std::vector<size_t> overlapped_order(const Plan& plan) {
+std::vector<size_t> overlapped_order(const Plan& plan, const std::vector<size_t>& in_turn) {
   constexpr size_t kNone = ~size_t{0};
   std::vector<size_t> writer(plan.buffers.size(), kNone);
   std::vector<DeviceStep> steps;
@@ -26,6 +26,7 @@ std::vector<size_t> overlapped_order(const Plan& plan) {
     for (BufferId id : step.outputs) writer[id] = steps.size();
     steps.push_back(std::move(one));
   }
+  for (size_t i = 1; i < in_turn.size(); ++i) steps[in_turn[i]].sources.push_back(in_turn[i - 1]);
   return overlapped_order(steps);
 }
 

@@ -26,9 +26,9 @@ class PlanOfSteps {
     plan.steps.push_back(std::move(step));
     return output;
   }
-  std::string order() const {
+  std::string order(const std::vector<size_t>& in_turn = {}) const {
     std::string text;
-    for (size_t s : overlapped_order(plan)) text += plan.steps[s].name + " ";
+    for (size_t s : overlapped_order(plan, in_turn)) text += plan.steps[s].name + " ";
     return text;
   }
   Plan plan;
@@ -58,6 +58,18 @@ TEST(StepOrder, WhatADeviceWaitsForComesFirst) {
   const BufferId again = p.step("upload again", {down}, p.buffer(kGpu));
   p.step("gpu again", {again}, p.buffer(kGpu), kGpu);
   EXPECT_EQ(p.order(), "before upload gpu download upload again gpu again alone ");
+}
+
+TEST(StepOrder, StepsWithEffectsStayInTurn) {
+  PlanOfSteps p;
+  const BufferId x = p.buffer();
+  const BufferId up = p.step("upload", {x}, p.buffer(kGpu));
+  const BufferId c = p.step("gpu", {up}, p.buffer(kGpu), kGpu);
+  const BufferId down = p.step("download", {c}, p.buffer());
+  p.step("first", {down}, p.buffer());
+  p.step("second", {x}, p.buffer());
+  EXPECT_EQ(p.order(), "upload gpu second download first ");
+  EXPECT_EQ(p.order({3, 4}), "upload gpu download first second ");
 }
 
 TEST(StepOrder, OnTheHostAloneStaysAsItIs) {
