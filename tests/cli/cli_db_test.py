@@ -184,8 +184,19 @@ def check_server_away(bench):
         assert "cost database on a PostgreSQL server: connection to server" in result.stderr, result.stderr
 
 
+def check_of_a_newer_version(bench):
+    """Its tables are left as they are, and every command says why in a line."""
+    bench.server.ask("UPDATE collage_schema SET version = 99", bench.addresses["costs.db"])
+    for verb in (("run", "net.onnx"), ("tune", "net.onnx"), ("db", "verify")):
+        result = command.run([*verb, "--db", bench.place("costs.db")], bench.folder, cache=os.path.join(bench.folder, "cache"))
+        assert result.returncode == 5 and result.stderr.count("\n") == 1, result.stderr
+        assert "version 99, of a newer Collage" in result.stderr, result.stderr
+    assert bench.server.ask("SELECT count(*) > 5 FROM collage_costs", bench.addresses["costs.db"]) == "t"
+
+
 CHECKS = (check_info, check_default_place, check_export_and_import, check_signed_rows, check_verify, check_damaged, check_prune, check_second_process)
-ON_SERVERS = (check_info, check_export_and_import, check_verify, check_damaged, check_prune, check_second_process, check_reader, check_server_away)
+ON_SERVERS = (check_info, check_export_and_import, check_verify, check_damaged, check_prune, check_second_process, check_reader, check_server_away,
+              check_of_a_newer_version)
 
 if __name__ == "__main__":
     failed = checks.run(CHECKS, sys.argv[1:], Bench)

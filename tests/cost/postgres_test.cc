@@ -2,10 +2,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <thread>
 
@@ -189,6 +192,43 @@ TEST_F(Postgres, AFullDiskOfTheServersIsNoLoss) {
   ask({"DROP TRIGGER is_full ON collage_costs"});
   EXPECT_EQ(open()->find("function", "a"), "value");
   EXPECT_EQ(count(), "1");
+}
+
+// The server is away, and the spool's disk is full: what is measured counts for this process, which
+// says so, and what was spooled before is not lost.
+TEST_F(Postgres, AFullDiskOfTheSpoolLosesNothingThatWasKept) {
+  auto database = open();
+  server_->crash();
+  database->put("function", "spooled", "text", "value");
+  ::testing::internal::CaptureStderr();
+  const rlimit full{1 << 17, RLIM_INFINITY};  // of a file
+  const std::string large(1 << 20, 'x');
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &full), 0);
+  database->put("function", "one", "text", large);
+  database->together([&] { database->put("function", "other", "text", large); });
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, handler);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("costs are kept in memory for this run only"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  for (const char* key : {"one", "other"}) EXPECT_EQ(database->find("function", key), large) << key;
+  EXPECT_EQ(database->find("function", "spooled"), "value");
+  ASSERT_TRUE(server_->start_again().ok());
+  database.reset();
+  EXPECT_EQ(open()->find("function", "spooled"), "value");
+}
+
+TEST_F(Postgres, AnEarlierVersionIsForItsOwnerToExtend) {
+  open();
+  ask({"UPDATE collage_schema SET version = version - 1", "CREATE ROLE measurer LOGIN",
+       "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO measurer"});
+  const Status status = refused(server_->address("measurer"));
+  EXPECT_EQ(status.code(), ErrorCode::kUnavailable);
+  EXPECT_THAT(status.to_string(), HasSubstr("making its tables"));
+  EXPECT_THAT(status.to_string(), Not(HasSubstr("\n")));
 }
 
 TEST_F(Postgres, AnEarlierVersionIsExtendedAndANewerOneRefused) {
