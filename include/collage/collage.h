@@ -127,6 +127,12 @@ struct ProgramOptions {
   // frozen_costs.
   std::shared_ptr<CostModel> cost_model;
   bool frozen_costs = false;  // fail with kFrozenCosts instead of measuring
+  // Compiles for the machine of this fingerprint, or of its first digits (docs/fleet.md), by what
+  // the database knows of it: nothing is measured, and targets and threads are by default those of
+  // that machine. The program is to be saved; where this processor lacks instruction sets of that
+  // one, it is not checked either, and must not be run here. kUsage: the database knows no such
+  // machine. kUnavailable: of another build or architecture, or a target that cannot be had here.
+  std::string for_fingerprint;
   // Leaves out algorithms with larger rounding errors (Winograd), kernels that may lose NaN (give a
   // number instead) or spread it (give NaN for results near by), and kernels whose repeated runs
   // differed in bits.

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "artifact/processor_features.h"
 #include "base/printable.h"
+#include "base/processor_features.h"
 #include "collage/version.h"
 #include "runtime/saved_fields.h"
 
@@ -103,12 +103,7 @@ Status check_host(const Manifest& manifest) {
   if (manifest.version != COLLAGE_VERSION)
     return error(ErrorCode::kUnavailable, "it was made by Collage {}; this is {}",
                  printable(manifest.version), COLLAGE_VERSION);
-  const std::vector<std::string> here = processor_features();
-  std::string missing;
-  for (const std::string& feature : manifest.features)
-    if (std::find(here.begin(), here.end(), feature) == here.end())
-      missing += (missing.empty() ? "" : ", ") + printable(feature);
-  if (!missing.empty())
+  if (const std::string missing = lacking_features(manifest.features); !missing.empty())
     return error(ErrorCode::kUnavailable,
                  "it was made for a processor with {}, which this one lacks", missing);
   return {};

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "artifact/artifact_file.h"
-#include "artifact/processor_features.h"
 #include "base/output_file.h"
+#include "base/processor_features.h"
 #include "collage/version.h"
 
 namespace collage {
@@ -44,7 +44,7 @@ Status write_artifact(const std::filesystem::path& path, SavedPlans saved, const
   manifest.threads = facts.threads;
   manifest.max_error = facts.max_error;
   manifest.any_threads = facts.any_threads;
-  if (holds_code(saved)) manifest.features = code_features();
+  if (holds_code(saved)) manifest.features = code_features(facts.features);
   manifest.loaders = std::move(saved.loaders);
   std::vector<ZipEntry> entries = std::move(saved.entries);
   entries.insert(entries.end(), more.begin(), more.end());

@@ -8,6 +8,7 @@
 
 #include "artifact/saved_plan.h"
 #include "artifact/zip.h"
+#include "base/processor_features.h"
 #include "runtime/plan.h"
 
 namespace collage {
@@ -19,6 +20,8 @@ struct PlanFacts {
   double max_error = 0;
   bool any_threads = false;                      // threads were not chosen
   std::optional<SigningKey> key = std::nullopt;  // that signs the file
+  // Of the processor that kernels were compiled for.
+  std::vector<std::string> features = processor_features();
 };
 
 // `more`: entries that running does not read, the module and the report. kUnsupported, naming the

@@ -31,6 +31,9 @@ struct CompileOptions {
   std::string cache_folder;  // for compiled objects; empty: keep nothing on disk
   // The most that the listed variants may round.
   RoundingLimit rounding = RoundingLimit::kDefault;
+  // The instruction sets that code is compiled for (base/processor_features.h); empty: this
+  // processor's. Kernels for others are compiled and saved here, and never run.
+  std::vector<std::string> features = {};
 };
 
 // A loop of a backend's arithmetic alone, on registers, which all threads of a team run at once:

@@ -332,6 +332,7 @@ static int processor_has(const char* feature) {
   FEATURE("avx512dq")
   FEATURE("avx512vl")
   FEATURE("avx512vnni")
+  FEATURE("avx512vbmi")
   FEATURE("avx512bf16")
   return 1; /* one that no kernel uses */
 }

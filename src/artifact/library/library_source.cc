@@ -3,10 +3,10 @@
 #include <map>
 
 #include "artifact/library/library_header.h"
-#include "artifact/processor_features.h"
 #include "base/hash.h"
 #include "base/integers.h"
 #include "base/printable.h"
+#include "base/processor_features.h"
 #include "runtime/dlpack_type.h"
 
 namespace collage {

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "backend/fingerprint.h"
+#include "backend/native/codegen/code_cache.h"
 #include "backend/native/codegen/halide_guard.h"
 #include "backend/native/codegen/linker.h"
 #include "backend/native/integers/real_products.h"
@@ -79,12 +80,14 @@ class NativeBackend : public Backend {
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
                                           const Target&,
                                           const CompileOptions& options) const override {
+    const AssumedTarget target(options.features);
     return lower_kernel(function, variant, traits().version, options);
   }
 
   Result<std::unique_ptr<Kernel>> compile_conversion(const TensorType& type, const Encoding& from,
                                                      const Encoding& to,
                                                      const CompileOptions& options) const override {
+    const AssumedTarget assumed(options.features);
     const auto rank = static_cast<int64_t>(type.shape.size());
     const bool bytes = from.dtype == DType::kInt8 || from.dtype == DType::kUInt8;
     if (from.dtype != to.dtype || (from.dtype != DType::kFloat32 && !bytes))

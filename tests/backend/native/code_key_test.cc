@@ -1,22 +1,29 @@
 // Functions that differ in values of constants alone share code, unless the code follows from them.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "backend/native/codegen/code_cache.h"
+#include "backend/native/codegen/vector_width.h"
 #include "backend/native/native_backend.h"
+#include "base/processor_features.h"
 #include "check.h"
 
 namespace collage::native {
 namespace {
 
 /// All variants compiled; their code stays for who asks for the same.
-std::vector<std::unique_ptr<Kernel>> compiled(const Function& function) {
+std::vector<std::unique_ptr<Kernel>> compiled(const Function& function,
+                                              std::vector<std::string> features = {}) {
   const std::unique_ptr<Backend> native = make_native_backend();
   const Target target{"native", {}, {}};
   std::vector<std::unique_ptr<Kernel>> kernels;
   const auto variants = native->variants(function, target, CompileOptions{2, ""});
   EXPECT_TRUE(variants.ok()) << variants.status().to_string();
   for (const Variant& variant : variants.value()) {
-    auto kernel = native->compile(function, variant, target, CompileOptions{2, ""});
+    CompileOptions options{2, ""};
+    options.features = features;
+    auto kernel = native->compile(function, variant, target, options);
     EXPECT_TRUE(kernel.ok()) << kernel.status().to_string();
     kernels.push_back(std::move(kernel).value());
   }
@@ -32,6 +39,42 @@ TEST(CodeKey, WholeScalarsThatAreOneAsReals) {
   check_with_inputs(function({x}, call("add", {x, scalar(kLarge + 1)})),
                     {Tensor::from<int64_t>({20}, std::vector<int64_t>(20, -kLarge))},
                     {.tolerance = 0});
+}
+
+TEST(CodeTarget, OfThisProcessorsFeaturesIsTheHosts) {
+  Halide::Target host = Halide::get_host_target();
+  host.processor_tune = Halide::Target::ProcessorGeneric;
+  host.set_feature(Halide::Target::AVX512_Zen5, false);
+  EXPECT_EQ(target_with(processor_features()).to_string(), host.to_string());
+}
+
+TEST(CodeTarget, IsAssumedByThisThreadUntilItGoes) {
+  const Halide::Target here = kernel_target();
+  const int width = vector_width();
+  {
+    const AssumedTarget narrow({"sse4.2", "avx", "avx2", "fma"});
+    EXPECT_FALSE(kernel_target().has_feature(Halide::Target::AVX512));
+    EXPECT_EQ(vector_width(), 8);
+    const AssumedTarget of_here({});
+    EXPECT_EQ(vector_width(), 8) << "which is none of its own";
+    int elsewhere = 0;
+    std::thread([&] { elsewhere = vector_width(); }).join();
+    EXPECT_EQ(elsewhere, width);
+  }
+  EXPECT_EQ(kernel_target().to_string(), here.to_string());
+  EXPECT_EQ(vector_width(), width);
+}
+
+// Code for one processor is not given to who compiles for another.
+TEST(CodeTarget, IsPartOfTheKey) {
+  const Expr x = var("x", {64, 64}, DType::kFloat32);
+  const Function tanh = function({x}, call("tanh", {x}));
+  const auto here = compiled(tanh);
+  const int64_t before = compiled_kernels();
+  const auto again = compiled(tanh);
+  EXPECT_EQ(compiled_kernels(), before);
+  const auto narrow = compiled(tanh, {"sse4.2", "avx", "avx2", "fma"});
+  EXPECT_GT(compiled_kernels(), before);
 }
 
 // How results become bytes follows from how large the sums may be, and so from the weights.

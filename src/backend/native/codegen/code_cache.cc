@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <map>
@@ -23,6 +24,7 @@ namespace fs = std::filesystem;
 constexpr size_t kSealDigits = 64;
 
 std::atomic<int64_t> compiled{0};
+thread_local std::optional<Halide::Target> assumed_target;  // none: this processor's
 
 /// Halide prefetches past the second-level cache (`prefetchnta`): what is evicted from the first
 /// would be read from memory again.
@@ -144,8 +146,42 @@ Result<std::string> text_of(const BuiltPipeline& built, PipelineText form) {
 
 Halide::Target kernel_target() {
   static const Halide::Target target = Halide::get_host_target();
+  return assumed_target ? *assumed_target : target;
+}
+
+Halide::Target target_with(const std::vector<std::string>& features) {
+  using Halide::Target;
+  const auto has = [&](std::initializer_list<const char*> names) {
+    return std::all_of(names.begin(), names.end(), [&](const char* name) {
+      return std::find(features.begin(), features.end(), name) != features.end();
+    });
+  };
+  Target target(Target::Linux, Target::X86, 64);
+  const auto add = [&](Target::Feature feature, std::initializer_list<const char*> names) {
+    if (has(names)) target.set_feature(feature);
+  };
+  add(Target::SSE41, {"sse4.2"});
+  add(Target::AVX, {"avx"});
+  add(Target::F16C, {"avx2"});
+  add(Target::FMA, {"fma"});
+  add(Target::AVX2, {"avx2"});
+  add(Target::AVXVNNI, {"avx_vnni"});
+  add(Target::AVX512, {"avx512f", "avx512cd"});
+  // Each holds the one before; what tells it from that one.
+  if (!has({"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})) return target;
+  target.set_feature(Target::AVX512_Skylake);
+  if (!has({"avx512vbmi"})) return target;
+  target.set_feature(Target::AVX512_Cannonlake);
+  if (!has({"avx512vnni", "avx512bf16"})) return target;
+  target.set_feature(Target::AVX512_Zen4);
+  if (has({"avx_vnni", "avx512fp16"})) target.set_feature(Target::AVX512_SapphireRapids);
   return target;
 }
+
+AssumedTarget::AssumedTarget(const std::vector<std::string>& features) : before_(assumed_target) {
+  if (!features.empty()) assumed_target = target_with(features);
+}
+AssumedTarget::~AssumedTarget() { assumed_target = before_; }
 
 Result<std::shared_ptr<const Code>> CodeCache::get(
     const std::string& key, const std::function<Result<BuiltPipeline>()>& build) const {

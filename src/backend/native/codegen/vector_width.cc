@@ -12,9 +12,8 @@ std::atomic<int> assumed = 0;  // 0: that of the processor
 }  // namespace
 
 int vector_width() {
-  static const int width = kernel_target().natural_vector_size<float>();
   const int other = assumed;
-  return other != 0 ? other : width;
+  return other != 0 ? other : kernel_target().natural_vector_size<float>();
 }
 
 AssumedVectorWidth::AssumedVectorWidth(int width) { assumed = width; }

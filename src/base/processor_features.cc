@@ -1,6 +1,10 @@
-#include "artifact/processor_features.h"
+#include "base/processor_features.h"
 
 #include <cpuid.h>
+
+#include <algorithm>
+
+#include "base/printable.h"
 
 namespace collage {
 
@@ -21,6 +25,7 @@ std::vector<std::string> processor_features() {
   add("avx512dq", __builtin_cpu_supports("avx512dq") != 0);
   add("avx512vl", __builtin_cpu_supports("avx512vl") != 0);
   add("avx512vnni", __builtin_cpu_supports("avx512vnni") != 0);
+  add("avx512vbmi", __builtin_cpu_supports("avx512vbmi") != 0);
   add("avx512bf16", __builtin_cpu_supports("avx512bf16") != 0);
   unsigned a = 0, b = 0, c = 0, d = 0;
   if (wide && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) {
@@ -33,8 +38,16 @@ std::vector<std::string> processor_features() {
   return found;
 }
 
-std::vector<std::string> code_features() {
-  std::vector<std::string> features = processor_features();
+std::string lacking_features(const std::vector<std::string>& wanted) {
+  const std::vector<std::string> here = processor_features();
+  std::string missing;
+  for (const std::string& feature : wanted)
+    if (std::find(here.begin(), here.end(), feature) == here.end())
+      missing += (missing.empty() ? "" : ", ") + printable(feature);
+  return missing;
+}
+
+std::vector<std::string> code_features(std::vector<std::string> features) {
   std::erase_if(features, [](const std::string& name) { return name.starts_with("amx"); });
   return features;
 }
