@@ -43,13 +43,15 @@ std::string processor_name() {
   return name + " " + sha256_hex(flags).substr(0, 8);
 }
 
-CostKeys::CostKeys(int threads, CacheState cache)
-    : processor_(fmt::format("{} threads={}", processor_name(), threads)),
+CostKeys::CostKeys(int threads, CacheState cache, const std::string& processor)
+    : processor_(fmt::format("{} threads={}", processor, threads)),
       machine_(fmt::format("{} {}\n{}", processor_, cache_state_name(cache), judged_by())) {}
 
 std::string CostKeys::program_context() const {
   return fmt::format("{}\n{}{}", processor_, made_by(), backend_versions());
 }
+
+std::string CostKeys::fingerprint() const { return sha256_hex(program_context()).substr(0, 16); }
 
 std::string CostKeys::conversion_context(const std::set<std::string>& converters) const {
   return fmt::format("{}{}\nby {}", machine_, backend_versions(), fmt::join(converters, ", "));

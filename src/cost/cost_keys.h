@@ -16,12 +16,15 @@ std::string processor_name();
 
 class CostKeys {
  public:
-  CostKeys(int threads, CacheState cache);
+  // `processor`: this machine's, or that of the one that costs are of.
+  CostKeys(int threads, CacheState cache, const std::string& processor = processor_name());
 
   const std::string& processor() const { return processor_; }  // and threads
   // Of timings and checks of whole programs: processor, threads, this build of all that makes, runs
   // and judges them, versions of all backends.
   std::string program_context() const;
+  // Digits that stand for all of that: a kind of machine with a build of Collage.
+  std::string fingerprint() const;
   std::string conversion_context(const std::set<std::string>& converters) const;
   std::string function_context(const Target& target, RoundingLimit rounding) const;
   // Of subjects that killed a worker on this processor, with this version of the backend.

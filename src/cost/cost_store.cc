@@ -1,6 +1,7 @@
 #include "cost/cost_store.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "measure/fault.h"
 
@@ -29,6 +30,24 @@ Result<TargetCosts> decoded(const json& value, const Target& target, const Funct
   return costs;
 }
 
+// As estimates: what was measured on a machine whose seconds are worth that many here.
+TargetCosts measured_elsewhere(TargetCosts costs, double factor) {
+  for (MeasuredVariant& row : costs.variants) {
+    const Measured* figure = measured(row.cost);
+    if (figure == nullptr) continue;
+    row.elsewhere = factor * figure->seconds();
+    row.cost = Unknown{};
+  }
+  return costs;
+}
+
+void keep_speed(CostDatabase& database, const CostKeys& keys, const MachineSpeed& speed) {
+  // Without memory for it there is none, now.
+  if (speed.float32 <= 0 || speed.memory <= 0) return;
+  database.put("machine", CostDatabase::key_of(kSpeedName, keys.processor()), kSpeedName,
+               json_text(to_json(speed)), keys.processor());
+}
+
 }  // namespace
 
 void CostCounts::add_invalid(const TargetCosts& costs) {
@@ -51,7 +70,8 @@ CostStore::CostStore(CostDatabase& database, CostOptions options)
     : bounds(options.compile.threads),
       database_(database),
       options_(std::move(options)),
-      keys_(options_.compile.threads, options_.cache) {
+      keys_(options_.compile.threads, options_.cache,
+            options_.machine ? options_.machine->processor : processor_name()) {
   database_.believe_foreign(options_.frozen);
   for (const CoreFact& fact : kCoreFacts)
     usual_.*fact.value =
@@ -90,7 +110,11 @@ bool CostStore::may_end(const Invalid& invalid) const {
 
 void CostStore::expect(const std::vector<CostKey>& keys) {
   std::vector<std::string> ids;
-  for (const CostKey& key : keys) ids.push_back(CostDatabase::key_of(key.text, context_of(key)));
+  for (const CostKey& key : keys) {
+    ids.push_back(CostDatabase::key_of(key.text, context_of(key)));
+    for (const Machine& other : others_of_kind())
+      ids.push_back(CostDatabase::key_of(key.text, context_of(key, other)));
+  }
   database_.expect({"function", "trial", "schedules"}, ids);
 }
 
@@ -126,19 +150,60 @@ std::optional<TargetCosts> CostStore::find_foreign(const CostKey& key, const Fun
     const std::optional<std::string> value = database_.find_foreign(kind, id);
     if (!value) continue;
     Result<TargetCosts> hints = decoded(parse_json(*value), key.target, function);
-    if (!hints) {
-      database_.warn_of_row(kind, id, hints.status());
-      continue;
-    }
-    for (MeasuredVariant& row : hints->variants) {
-      const Measured* figure = measured(row.cost);
-      if (figure == nullptr) continue;
-      row.elsewhere = figure->seconds();
-      row.cost = Unknown{};
-    }
-    return std::move(hints).value();
+    if (hints) return measured_elsewhere(std::move(*hints), 1);
+    database_.warn_of_row(kind, id, hints.status());
   }
   return std::nullopt;
+}
+
+const std::vector<Machine>& CostStore::others_of_kind() {
+  if (others_of_kind_) return *others_of_kind_;
+  others_of_kind_.emplace();
+  // Where nothing may be measured, what others measured is not known here.
+  if (options_.frozen || !database_.on_disk()) return *others_of_kind_;
+  std::vector<Machine> all = machines_of(database_, kind_here(options_.compile.threads));
+  std::erase_if(all, [here = processor_name()](const Machine& other) {
+    return other.processor == here || other.speed.float32 <= 0;
+  });
+  for (Machine& other : all)
+    if (speed().float32 > 0) {
+      other.seconds_factor = other.speed.float32 / speed().float32;
+      others_of_kind_->push_back(std::move(other));
+    }
+  return *others_of_kind_;
+}
+
+std::optional<TargetCosts> CostStore::find_of_kind(const CostKey& key, const Function* function) {
+  for (const Machine& other : others_of_kind()) {
+    const std::string id = CostDatabase::key_of(key.text, context_of(key, other));
+    std::optional<std::string> value = database_.find("function", id);
+    if (!value) value = database_.find_foreign("function", id);
+    if (!value) continue;
+    Result<TargetCosts> hints = decoded(parse_json(*value), key.target, function);
+    if (hints) return measured_elsewhere(std::move(*hints), other.seconds_factor);
+    database_.warn_of_row("function", id, hints.status());
+  }
+  return std::nullopt;
+}
+
+std::optional<TargetCosts> CostStore::find_hints(const CostKey& key, const Function* function) {
+  std::optional<TargetCosts> hints = find_foreign(key, function);
+  return hints ? hints : find_of_kind(key, function);
+}
+
+void CostStore::introduce_here() {
+  if (std::exchange(is_introduced_, true) || !database_.on_disk()) return;
+  Machine here = this_machine(options_.compile.threads);
+  if (options_.probes) {
+    // Other load makes a probe slower than the machine is, never faster.
+    const MachineSpeed probed = probe_machine(options_.compile.threads);
+    if (probed.float32 > 1.02 * speed().float32) {
+      speed_ = probed;
+      keep_speed(database_, keys_, probed);
+    }
+    here.speed = speed();
+  }
+  introduce(database_, here);
 }
 
 std::optional<TargetCosts> CostStore::find_shipped(const CostKey& key, const Function* function) {
@@ -165,9 +230,7 @@ const MachineSpeed& CostStore::speed() {
   speed_ = find_value(database_, "machine", id, speed_from_json, keys_.processor());
   if (!speed_) {
     speed_ = probe_machine(options_.compile.threads);
-    // Without memory for it there is none, now.
-    if (speed_->float32 <= 0 || speed_->memory <= 0) return *speed_;
-    database_.put("machine", id, kSpeedName, json_text(to_json(*speed_)), keys_.processor());
+    keep_speed(database_, keys_, *speed_);
   }
   return *speed_;
 }
@@ -195,7 +258,7 @@ std::optional<TargetCosts> CostStore::find_offer(const CostKey& key, const Funct
   if (known) return known;
   known = find("trial", key, function);
   if (known) add_hints(key, function, *known);
-  if (!known) known = find_foreign(key, function);
+  if (!known) known = find_hints(key, function);
   if (!known && takes_shipped) known = find_shipped(key, function);
   if (known)
     for (MeasuredVariant& row : known->variants) row.tried = false;  // its cost is wanted
@@ -203,7 +266,7 @@ std::optional<TargetCosts> CostStore::find_offer(const CostKey& key, const Funct
 }
 
 void CostStore::add_hints(const CostKey& key, const Function* function, TargetCosts& offer) {
-  std::optional<TargetCosts> hints = find_foreign(key, function);
+  std::optional<TargetCosts> hints = find_hints(key, function);
   if (!hints) hints = find_shipped(key, function);
   if (!hints) return;
   for (MeasuredVariant& row : offer.variants)
@@ -221,6 +284,7 @@ void CostStore::put(const std::string& kind, const CostKey& key, const TargetCos
 
 void CostStore::put_measured(const CostKey& key, const Function& function,
                              const TargetCosts& costs) {
+  introduce_here();
   put("function", key, costs);
   bounds.learn(function, key.text, costs);
 }

@@ -11,6 +11,7 @@
 
 #include "cost/cost_keys.h"
 #include "cost/database.h"
+#include "cost/machine.h"
 #include "cost/row_values.h"
 #include "cost/scaled_bounds.h"
 #include "cost/shipped_costs.h"
@@ -32,6 +33,9 @@ struct CostOptions {
   std::set<std::string> converters = {};
   // Costs that stand before measured ones; null: none. It must outlive what uses it.
   CostModel* model = nullptr;
+  // The machine that costs are of, which measures nothing here; null: this one.
+  std::shared_ptr<const Machine> machine = nullptr;
+  bool probes = false;   // this machine's speed, so that its costs can be scaled for others
   Pace* pace = nullptr;  // null: measuring rests for nothing. It must outlive what uses it
   std::filesystem::path shipped = shipped_costs_folder();  // empty: nothing is known beforehand
 };
@@ -122,9 +126,20 @@ class CostStore {
   std::string context_of(const CostKey& key) const {
     return keys_.function_context(key.target, key.rounding);
   }
+  std::string context_of(const CostKey& key, const Machine& other) const {
+    return CostKeys(other.threads, options_.cache, other.processor)
+        .function_context(key.target, key.rounding);
+  }
   std::string id_of(const CostKey& key) const { return context_of(key) + key.text; }
   // Returns a foreign row: the variants, and what they took elsewhere.
   std::optional<TargetCosts> find_foreign(const CostKey& key, const Function* function);
+  // Of another machine of this one's kind, scaled by their speeds.
+  std::optional<TargetCosts> find_of_kind(const CostKey& key, const Function* function);
+  const std::vector<Machine>& others_of_kind();
+  // Keeps a row of this machine, once.
+  void introduce_here();
+  // What is known from elsewhere of what it takes.
+  std::optional<TargetCosts> find_hints(const CostKey& key, const Function* function);
   // Likewise of shipped rows.
   std::optional<TargetCosts> find_shipped(const CostKey& key, const Function* function);
   const ShippedCosts* shipped();  // null: there are none
@@ -140,6 +155,8 @@ class CostStore {
   std::optional<double> average_seconds_;
   std::optional<std::shared_ptr<const ShippedCosts>> shipped_;  // none: not sought yet
   std::optional<MachineSpeed> speed_;
+  std::optional<std::vector<Machine>> others_of_kind_;
+  bool is_introduced_ = false;
   std::set<std::string> measured_now_;
 };
 

@@ -190,6 +190,16 @@ std::vector<std::pair<std::string, std::string>> CostDatabase::values(const std:
   return found;
 }
 
+std::vector<std::string> CostDatabase::values_of_anybody(
+    const std::string& kind, const std::optional<std::string>& context) {
+  constexpr size_t kMost = 4000;
+  std::vector<std::string> found;
+  if (storage_ != nullptr)
+    for (StoredValue& row : storage_->values(kind, context, kMost))
+      found.push_back(std::move(row.value));
+  return found;
+}
+
 void CostDatabase::warn_of_row(const std::string& kind, const std::string& key, const Status& why) {
   if (!warned_of_.insert({kind, key}).second) return;
   log::warn("cost database {}: {} {} is left aside: {} (see collage db verify)", name_, kind,

@@ -89,6 +89,9 @@ class CostDatabase {
   // Keys and values of that kind with that context, the newest few thousand that `find` finds.
   std::vector<std::pair<std::string, std::string>> values(const std::string& kind,
                                                           const std::string& context);
+  // Values of that kind with that context, or any, whoever wrote them.
+  std::vector<std::string> values_of_anybody(const std::string& kind,
+                                             const std::optional<std::string>& context);
   // Says, once a row, that its value is malformed and that it is left aside (row_values.h).
   void warn_of_row(const std::string& kind, const std::string& key, const Status& why);
   // Whether what is put outlives the process, or should.

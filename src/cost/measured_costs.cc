@@ -372,6 +372,8 @@ Result<ConversionRow> MeasuredCosts::ask_for_conversion(const std::string& kind,
                                                         const TensorType& type,
                                                         const Encoding& from, const Encoding& to) {
   const std::string text = CostKeys::conversion_text(type, from, to);
+  if (options_.machine != nullptr)
+    return error(ErrorCode::kFrozenCosts, "no trial of the conversion {}", text);
   const bool timed = kind != "trial";
   const Measurer::Answer answer =
       TRY(measurer_->ask(measurer_->task_of(ConvertRequest{type, from, to, timed}, converters())));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cost/machine.h"
+
 namespace collage {
 
 using nlohmann::json;
@@ -200,6 +202,12 @@ Status check_row_value(const CostRow& row) {
   if (row.kind == "conversion" || row.kind == "trial")
     return conversion_row_from_json(value).status();
   if (row.kind == "quarantine") return quarantine_from_json(value).status();
+  if (is_of_machine(row)) {
+    const Machine machine = TRY(machine_from_json(value));
+    return machine.fingerprint == row.text && machine.kind() == row.context
+               ? Status()
+               : internal_error("its value is of another machine");
+  }
   if (row.kind == "machine") return check_core_fact(row, value);
   if (row.kind == "cover") return cover_row_from_json(value).status();
   if (row.kind == "check") return check_row_from_json(value).status();

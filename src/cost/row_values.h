@@ -8,7 +8,8 @@
 //   schedules     TargetCosts, of what a schedule search found; of no variants where it found none
 //   conversion    ConversionRow
 //   quarantine    Quarantine
-//   machine       a number under the name that is the row's text: of CoreState; or MachineSpeed
+//   machine       a number under the name that is the row's text: of CoreState; or MachineSpeed; or
+//                 Machine (machine.h)
 //   cover         TimingRow
 //   check         CheckRow
 //   in_situ       InSituRow

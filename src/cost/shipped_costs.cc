@@ -12,6 +12,7 @@
 #include "base/library_beside.h"
 #include "base/log.h"
 #include "cost/cost_keys.h"
+#include "cost/machine.h"
 #include "cost/row_values.h"
 
 namespace collage {
@@ -49,6 +50,7 @@ Result<ShippedCosts::Head> ShippedCosts::head_of(std::string_view line) {
   if (TRY(fields.integer(shipped::kHead, 0, 1 << 20)) != shipped::kFormat)
     return bad_model("of another format than {}", shipped::kFormat);
   head.processor = TRY(fields.text("processor"));
+  head.kind = TRY(fields.text("kind", ""));
   head.threads = static_cast<int>(TRY(fields.integer("threads", 1, 1 << 16)));
   for (const auto& [backend, version] : TRY(fields.object("versions"))->items())
     if (version.is_string()) head.versions[backend] = version.get<std::string>();
@@ -114,10 +116,17 @@ std::shared_ptr<const ShippedCosts> ShippedCosts::find(const fs::path& folder,
       log::warn("{}: {}; it is left aside", entry.path().string(), costs.status().message());
       continue;
     }
-    costs->is_of_here_ = costs->head_.processor == processor && costs->head_.threads == threads;
+    if (costs->head_.processor == processor && costs->head_.threads == threads) {
+      costs->nearness_ = Nearness::kHere;
+    } else if (costs->head_.kind == kind_here(threads)) {
+      costs->nearness_ = Nearness::kKind;
+      const double here = speed().float32;
+      if (here > 0) costs->seconds_factor_ = costs->head_.speed.float32 / here;
+    }
     if (at->second != nullptr &&
-        (at->second->is_of_here_ ||
-         (!costs->is_of_here_ && distance(costs->head_) >= distance(at->second->head_))))
+        (at->second->nearness_ > costs->nearness_ ||
+         (at->second->nearness_ == costs->nearness_ &&
+          (costs->is_of_here() || distance(costs->head_) >= distance(at->second->head_)))))
       continue;
     at->second = std::make_shared<const ShippedCosts>(std::move(costs).value());
   }
@@ -135,7 +144,7 @@ std::string_view ShippedCosts::row(const std::string& id, CacheState cache) cons
 
 std::optional<TargetCosts> ShippedCosts::kernel(const std::string& text, const Target& target,
                                                 CacheState cache) const {
-  if (!is_of_here_) return std::nullopt;
+  if (nearness_ == Nearness::kOther) return std::nullopt;
   const auto version = head_.versions.find(target.kind);
   if (version == head_.versions.end() || version->second != library_version(target.kind))
     return std::nullopt;
@@ -161,18 +170,19 @@ Result<TargetCosts> ShippedCosts::decoded(std::string_view row, const Target& ta
     if (number == variants_.size()) return bad_model("there is no variant {}", number);
     MeasuredVariant& one = costs.variants.emplace_back();
     one.variant = TRY(variant_from_json(parse_json(variants_[number])));
-    one.elsewhere = 1e-6 * TRY(number_of<double>(word.substr(std::min(colon + 1, word.size())),
-                                                 kMostMicroseconds));
+    one.elsewhere =
+        seconds_factor_ * 1e-6 *
+        TRY(number_of<double>(word.substr(std::min(colon + 1, word.size())), kMostMicroseconds));
   }
   if (costs.variants.empty()) costs.refusal = "refused where it was measured";
   return costs;
 }
 
 std::optional<double> ShippedCosts::conversion(const std::string& text, CacheState cache) const {
-  if (!is_of_here_) return std::nullopt;
+  if (nearness_ == Nearness::kOther) return std::nullopt;
   const std::string_view found = row(shipped::kernel_id(text, kConversions), cache);
   const Result<double> microseconds = number_of<double>(found, kMostMicroseconds);
-  return microseconds ? std::optional(1e-6 * *microseconds) : std::nullopt;
+  return microseconds ? std::optional(seconds_factor_ * 1e-6 * *microseconds) : std::nullopt;
 }
 
 fs::path shipped_costs_folder() {

@@ -2,8 +2,8 @@
 // that are installed beside the library, one a processor and number of threads. They are estimates:
 // what a plan uses is tried here, and programs are checked.
 //
-//   {"collage_costs": 1, "processor": "…", "threads": 2, "versions": {…}, "speed": {…}}
-//   estimate ["onednn", "nn.conv2d", "float32 1", 2.1, 1.3, 0, 1.1]  kernel_estimates.h
+//   {"collage_costs": 1, "processor": "…", "kind": "…", "threads": 2, "versions": {…}, "speed":
+//   {…}} estimate ["onednn", "nn.conv2d", "float32 1", 2.1, 1.3, 0, 1.1]  kernel_estimates.h
 //   variant {"name": "direct", …}                                    numbered from 0
 //   kernel 0123456789abcdef w 0:31.4 2:29.0                           microseconds
 //   conversion 0123456789abcdef w 3.1
@@ -55,15 +55,15 @@ class ShippedCosts {
  public:
   // Of a file's text; kBadModel: it is damaged, or not such a file.
   static Result<ShippedCosts> read(std::string text);
-  // Those of a folder that help on a processor with so many threads: its own file, else the
-  // estimates of one that is about as fast a thread. Read once a process; one warning for each
-  // file that cannot be read.
+  // Those of a folder that help on a processor with so many threads: its own file; else one of its
+  // kind (machine.h), whose rows are scaled by speed; else the estimates of one that is about as
+  // fast a thread. Read once a process; one warning for each file that cannot be read.
   static std::shared_ptr<const ShippedCosts> find(const std::filesystem::path& folder,
                                                   const std::string& processor, int threads,
                                                   const std::function<MachineSpeed()>& speed);
 
-  // The variants that were seen there, with what they took in MeasuredVariant::elsewhere; none
-  // where the processor, or the version of the target's library, is another one.
+  // The variants that were seen there, with what they take in MeasuredVariant::elsewhere; none
+  // where the processor is of another kind, or the target's library of another version.
   std::optional<TargetCosts> kernel(const std::string& text, const Target& target,
                                     CacheState cache) const;
   std::optional<double> conversion(const std::string& text, CacheState cache) const;
@@ -72,24 +72,26 @@ class ShippedCosts {
   std::optional<double> expected(const std::string& target, const std::string& algorithm,
                                  const KernelWork& work,
                                  const std::function<MachineSpeed()>& speed) const {
-    return estimates_.seconds(target, algorithm, work, is_of_here_ ? head_.speed : speed());
+    return estimates_.seconds(target, algorithm, work, is_of_here() ? head_.speed : speed());
   }
 
  private:
   struct Head {
-    std::string processor;
+    std::string processor, kind;  // the latter with the threads; may be empty
     int threads = 0;
     std::map<std::string, std::string> versions;  // of backends
     MachineSpeed speed;
   };
   static Result<Head> head_of(std::string_view line);
   Status read_line(std::string_view kind, std::string_view rest);
+  bool is_of_here() const { return nearness_ == Nearness::kHere; }
   std::string_view row(const std::string& id, CacheState cache) const;
   Result<TargetCosts> decoded(std::string_view row, const Target& target) const;
 
   std::shared_ptr<const std::string> text_;  // which the rest points into
   Head head_;
-  bool is_of_here_ = false;  // this processor's, with this number of threads
+  enum class Nearness { kOther, kKind, kHere } nearness_ = Nearness::kOther;
+  double seconds_factor_ = 1;  // what a second there is expected to be here
   KernelEstimates estimates_;
   std::vector<std::string_view> variants_;
   std::unordered_map<std::string_view, std::string_view> rows_;  // by id and state

@@ -134,6 +134,7 @@ Result<TargetCosts> MeasuredCosts::tried_function(const Function& function, cons
     ++store_->counts.cached;
     return std::move(*known);
   }
+  if (options_.machine != nullptr) return frozen_miss(key.text, target);  // it is not here
   const bool is_listed = known.has_value();
   Measurer::Answer answer = TRY(measurer_->ask(trial_of(key, is_listed, wanted)));
   if (!answer) return not_measured(function, key);

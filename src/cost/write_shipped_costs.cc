@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "base/statistics.h"
 #include "cost/cost_keys.h"
+#include "cost/machine.h"
 #include "cost/row_values.h"
 #include "cost/shipped_costs.h"
 #include "ir/text_parser.h"
@@ -82,9 +83,11 @@ class ShippedFile {
     json versions = json::object();
     for (const Backend* backend : all_backends())
       if (is_of_processor(backend)) versions[backend->name()] = library_version(backend->name());
+    const int threads = std::stoi(machine_.substr(machine_.find('=', threads_at) + 1));
     line(json_text({{shipped::kHead, shipped::kFormat},
                     {"processor", machine_.substr(0, threads_at)},
-                    {"threads", std::stoi(machine_.substr(machine_.find('=', threads_at) + 1))},
+                    {"kind", kind_here(threads)},
+                    {"threads", threads},
                     {"versions", versions},
                     {"speed", to_json(speed)}}));
     const KernelEstimates estimates = KernelEstimates::fit(samples_, speed);

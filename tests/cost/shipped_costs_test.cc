@@ -41,10 +41,12 @@ class Shipped : public ::testing::Test {
     double microseconds = 20;
     std::string more = {};  // lines
     std::string row = "0:{}";
+    std::string kind = {};
   };
   std::string text_of(const File& file) const {
     const nlohmann::json head = {{"collage_costs", 1},
                                  {"processor", file.processor},
+                                 {"kind", file.kind},
                                  {"threads", file.threads},
                                  {"versions", {{"reference", file.version}}},
                                  {"speed", {{"float32", 1e11}, {"memory", 1e10}}}};
@@ -91,6 +93,30 @@ TEST_F(Shipped, KnowKernelsOfThisProcessorAndTheseVersions) {
   EXPECT_TRUE(found(text_of({}))->kernel(text_, kReference, CacheState::kCold).has_value())
       << "the nearest that is known";
   EXPECT_FALSE(found(text_of({}))->kernel("fn () { }", kReference, CacheState::kWarm).has_value());
+}
+
+// This machine is of the file's speed in `speed`.
+TEST_F(Shipped, KnowKernelsOfThisKindOfProcessorBySpeed) {
+  EXPECT_FALSE(kernel({.processor = "another", .kind = kind_here(1)}).has_value());
+  const File file{.processor = "another", .kind = kind_here(2)};
+  const auto twice_as_fast = [] { return MachineSpeed{2e11, 1e10}; };
+  const auto costs = ShippedCosts::find(written(text_of(file)), processor_name(), 2, twice_as_fast);
+  const std::optional<TargetCosts> known = costs->kernel(text_, kReference, CacheState::kWarm);
+  ASSERT_TRUE(known.has_value());
+  EXPECT_NEAR(known->variants.at(0).elsewhere, 10e-6, 1e-12);
+  // One's own comes first, whatever the order in the folder; a nearer speed comes last.
+  const fs::path folder = written(text_of(file));
+  std::ofstream(folder / "a.costs") << text_of({.microseconds = 30});
+  std::ofstream(folder / "z.costs") << text_of({.processor = "third"});
+  const auto own = ShippedCosts::find(folder, processor_name(), 2, twice_as_fast);
+  EXPECT_NEAR(own->kernel(text_, kReference, CacheState::kWarm)->variants.at(0).elsewhere, 30e-6,
+              1e-12);
+  fs::remove(folder / "a.costs");
+  const fs::path others = written(text_of(file));
+  std::ofstream(others / "a.costs") << text_of({.processor = "third"});
+  EXPECT_TRUE(ShippedCosts::find(others, processor_name(), 2, twice_as_fast)
+                  ->kernel(text_, kReference, CacheState::kWarm)
+                  .has_value());
 }
 
 TEST_F(Shipped, KnowWhatATargetRefused) {

@@ -16,6 +16,7 @@
 #include "base/printable.h"
 #include "base/signature.h"
 #include "cost/database_tools.h"
+#include "cost/machine.h"
 #include "cost/shipped_costs.h"
 #include "cost/task_queue.h"
 #include "options.h"
@@ -46,7 +47,9 @@ std::string megabytes(int64_t bytes) {
 Status info(const DbOptions& options) {
   std::unique_ptr<CostDatabase> database = TRY(open_database(options));
   DatabaseInfo info = TRY(describe_database(*database));
-  nlohmann::json limit = kDatabaseLimit;
+  nlohmann::json limit = kDatabaseLimit, fingerprints = nlohmann::json::array();
+  const std::vector<Machine> measured_for_it = machines_of(*database);
+  for (const Machine& machine : measured_for_it) fingerprints.push_back(to_json(machine));
   std::map<std::string, int64_t> tasks;
   std::vector<FleetMachine> machines;
   nlohmann::json noisy = nlohmann::json::object();
@@ -67,6 +70,7 @@ Status info(const DbOptions& options) {
                                   {"invalid", info.invalid},
                                   {"stale", info.stale},
                                   {"foreign", info.foreign},
+                                  {"fingerprints", fingerprints},
                                   {"tasks", tasks},
                                   {"noisy", noisy},
                                   {"oldest", info.oldest},
@@ -79,6 +83,9 @@ Status info(const DbOptions& options) {
   fmt::print("{} variants, {} of them invalid; {} rows of other versions, {} not written here\n",
              info.variants, info.invalid, info.stale, info.foreign);
   if (!info.oldest.empty()) fmt::print("from {} to {} UTC\n", info.oldest, info.newest);
+  for (const Machine& machine : measured_for_it)
+    fmt::print("{} {}, {} threads\n", printable(machine.fingerprint), printable(machine.processor),
+               machine.threads);
   for (const auto& [state, count] : tasks)
     fmt::print("{:<12} {:>8} {}\n", state, count, state == "workers" ? "present" : "tasks");
   for (const FleetMachine& machine : machines)

@@ -67,7 +67,7 @@ Status lock_machine() {
 FleetWorker this_worker(FleetRole role) {
   const CostKeys keys(available_cores(), CacheState::kWarm);
   return {fmt::format("{} {} of {}", host_name(), ::getpid(), std::time(nullptr)),
-          sha256_hex(keys.program_context()).substr(0, 16), keys.processor(), machine_name(), role};
+          keys.fingerprint(), keys.processor(), machine_name(), role};
 }
 
 // Calls again while the server is away, unless this process is to end.
