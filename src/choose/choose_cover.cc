@@ -250,6 +250,13 @@ class Choice {
       } else {
         checks_.remember_failure(cover, failure);
       }
+    } else if (!entry.check && !options_.lacking.empty()) {
+      entry.check = CoverCheck();
+      if (!std::exchange(told_unchecked_, true))
+        log::warn(
+            "the program is not checked: this processor lacks {}; collage verify checks it "
+            "where it shall run",
+            options_.lacking);
     } else if (!entry.check) {
       entry.check = TRY(checks_.check(cover, (*made)->executor));
       (*made)->seconds = checks_.reference().run_seconds();
@@ -383,7 +390,8 @@ class Choice {
   Entries all_;
   std::shared_ptr<Contender> alive_;  // the last that was checked
   bool warned_ = false;               // that the model is excused
-  Status lacking_;                    // of a cover whose memory cannot be had
+  bool told_unchecked_ = false;
+  Status lacking_;  // of a cover whose memory cannot be had
 };
 
 }  // namespace

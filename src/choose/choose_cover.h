@@ -66,6 +66,7 @@ struct ChooseOptions {
   double constant_bytes = 0;  // of the model: what each program that is alive holds, about
   double max_error = 0;       // of any cover's outputs, where the user says
   bool frozen = false;
+  std::string lacking = {};  // instruction sets for which programs cannot run here
   TimingEffort timing = TimingEffort::kFull;
   Effort effort = Effort::kDefault;
   std::vector<MemoryLimit> memory_limits;

@@ -20,6 +20,10 @@ Status check_options(const Model& model, const ProgramOptions& options) {
   TRY(parse_memory_limits(options.memory, TRY(parse_devices_flag(options.devices))));
   if (options.cost_model != nullptr && options.frozen_costs)
     return usage_error("a cost model and frozen costs exclude each other");
+  if (!options.for_fingerprint.empty() &&
+      (options.always_measure || options.cost_model != nullptr || options.max_error > 0))
+    return usage_error("what is compiled for another machine is not measured: no {}",
+                       options.max_error > 0 ? "--max-error" : "measuring");
   for (const std::vector<Tensor>& inputs : options.check_inputs) {
     if (inputs.size() != model.inputs().size())
       return bad_model("{} tensors are given to check with, the model has {} inputs", inputs.size(),

@@ -57,6 +57,7 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   impl->report = std::move(report);
   impl->any_threads = options.threads <= 0;
   impl->max_error = options.max_error;
+  impl->features = context->compile.features;
   context->end_phase("report");
   impl->report.phase_seconds = context->phase_seconds;
   if (const auto& weights = decision.demands.weights)
@@ -96,8 +97,10 @@ Result<CoverPrediction> predict(const Model& model, const ProgramOptions& option
 Result<Program> compile_model(const Model& model, const ProgramOptions& options,
                               Progress* progress) {
   TRY(check_options(model, options));
-  Result<Program> program = compiling<Program>(
-      model, options, [&](const Model& given) { return make_program(given, options, progress); });
+  Result<Program> program =
+      compiling<Program>(model, options, [&](const Model& given) -> Result<Program> {
+        return make_program(given, TRY(completed(options)), progress);
+      });
   return_unused_memory();
   return program;
 }

@@ -122,6 +122,7 @@ struct ReportedSlot {
 };
 
 struct CompileReport {
+  std::string processor;  // that it is for
   std::vector<std::string> targets;
   std::vector<ReportedPlan::Kernel> kernels;
   std::vector<ReportedConversion> conversions;
@@ -139,9 +140,9 @@ struct CompileReport {
   // That all threads read from memory, at the quickest moment while costs were measured; 0: nobody
   // looked.
   double memory_bytes_per_second = 0;
-  CoreState usual_cores;      // in quiet moments, as far as they are known
-  bool exact = false;         // the cheapest cover is proven to be so, among the candidates found
-  double gap = 0;             // what it may be too dear by, as a part of it
+  CoreState usual_cores;  // in quiet moments, as far as they are known
+  bool exact = false;     // the cheapest cover is proven to be so, among the candidates found
+  double gap = 0;         // what it may be too dear by, as a part of it
   bool light = false;     // nothing was searched or measured (light_cover.h)
   SearchCounts searches;
   size_t candidates = 0, pruned = 0, functions = 0;
@@ -173,8 +174,9 @@ struct CompiledProgram : FixedProgram {
   CompiledProgram(std::shared_ptr<const Plan> plan, Executor made, int threads);
   Status save(const std::filesystem::path& path, const std::string& signing_key) override;
   Executor* executor;
-  bool any_threads = false;  // nobody chose the threads
-  double max_error = 0;      // that it was compiled with
+  bool any_threads = false;           // nobody chose the threads
+  double max_error = 0;               // that it was compiled with
+  std::vector<std::string> features;  // that its code is for; empty: this processor's
   CompileReport report;
   bool keeps_weights = true;  // in what the report holds
 };

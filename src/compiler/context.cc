@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
+#include "base/processor_features.h"
 #include "choose/light_cover.h"
 #include "compiler/plan_text.h"
 #include "compiler/worker_command.h"
@@ -36,6 +37,16 @@ Result<std::unique_ptr<CostDatabase>> open_database(const std::filesystem::path&
   return CostDatabase::in_memory();
 }
 
+Result<std::shared_ptr<const Machine>> machine_of(CostDatabase& database,
+                                                  const ProgramOptions& options) {
+  database.believe_foreign(true);
+  Machine machine = TRY(find_machine(database, options.for_fingerprint));
+  if (options.threads > 0 && options.threads != machine.threads)
+    return usage_error("{} threads: what is known of {} is of {}", options.threads,
+                       machine.fingerprint, machine.threads);
+  return std::make_shared<const Machine>(std::move(machine));
+}
+
 // Places that the search alone knows how to meet.
 bool has_scopes(const Candidates& candidates) {
   return candidates.graph->stated_places().state_scopes();
@@ -54,18 +65,24 @@ bool asks_for_measuring(const ProgramOptions& options) {
 }
 
 CostOptions cost_options(const ProgramOptions& options, const CompileOptions& compile,
-                         const std::vector<PartitionSpecPtr>& specs, CacheState cache, bool light,
-                         std::vector<std::string> worker) {
+                         const std::vector<PartitionSpecPtr>& specs, CacheState cache, bool light) {
   CostOptions costs;
   costs.compile = compile;
   costs.effort = options.effort;
   costs.frozen = options.frozen_costs || light;
   costs.cache = cache;
-  costs.worker_command = std::move(worker);
   costs.model = options.cost_model.get();
   costs.pace = options.pace.get();
+  costs.probes = options.always_measure;
   for (const PartitionSpecPtr& spec : specs) costs.converters.insert(spec->target.kind);
   return costs;
+}
+
+// Where programs run that are checked: here, whatever machine they are for, if they can.
+std::string checking_context(const CostStore& store, const CompileOptions& compile) {
+  return lacking_features(compile.features).empty()
+             ? CostKeys(compile.threads, CacheState::kWarm).program_context()
+             : store.program_context();
 }
 
 ReferenceCheckOptions reference_options(const ProgramOptions& options) {
@@ -83,6 +100,19 @@ std::vector<std::string> names_of(const std::vector<TensorInfo>& infos) {
 }
 
 }  // namespace
+
+Result<ProgramOptions> completed(const ProgramOptions& options) {
+  ProgramOptions complete = options;
+  if (options.for_fingerprint.empty()) return complete;
+  std::string no_kernels;
+  const auto database = TRY(open_database(options.database, no_kernels));
+  const auto machine = TRY(machine_of(*database, options));
+  complete.frozen_costs = complete.always_measure = true;  // one toolchain is no exception
+  complete.budget_seconds.reset();
+  if (complete.targets.empty() && complete.devices.empty() && complete.config.empty())
+    complete.targets = machine->targets;
+  return complete;
+}
 
 Result<std::shared_ptr<Kernel>> KernelCache::compile(const Function& function,
                                                      const CandidatePartition& partition,
@@ -105,8 +135,14 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
   compile.threads = ThreadTeam(options.threads).size();
   std::unique_ptr<CostDatabase> database =
       TRY(open_database(options.database, compile.cache_folder));
+  std::shared_ptr<const Machine> machine;
+  if (!options.for_fingerprint.empty()) {
+    machine = TRY(machine_of(*database, options));
+    compile.threads = machine->threads;
+    if (machine->features != processor_features()) compile.features = machine->features;
+  }
   Opened opened{std::move(compile), std::move(database), TRY(worker_command(options.worker)),
-                TRY(DumpFolder::open())};
+                TRY(DumpFolder::open()), std::move(machine)};
   std::unique_ptr<CompileContext> context(
       new CompileContext(model, options, candidates, progress, std::move(opened)));
   TRY(context->dump_module("graph", Module(context->graph.function())));
@@ -123,14 +159,20 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
       answers_first(!light && options.budget_seconds && !asks_for_measuring(options) &&
                     !has_scopes(candidates)),
       compile(std::move(opened.compile)),
+      processor(opened.machine ? opened.machine->processor : processor_name()),
       database(std::move(opened.database)),
       cache(cache_state(graph.function(), compile.threads)),
-      costs(*database, cost_options(options, compile, candidates.specs, cache, light,
-                                    std::move(opened.worker))),
+      costs(*database,
+            [&] {
+              CostOptions costs = cost_options(options, compile, candidates.specs, cache, light);
+              costs.worker_command = std::move(opened.worker);
+              costs.machine = std::move(opened.machine);
+              return costs;
+            }()),
       reference(graph.function(), reference_options(options)),
       checks(reference, *database,
              CheckedModel{sha256_hex(canonical_text(graph.function())),
-                          costs.store().program_context(), graph.function(),
+                          checking_context(costs.store(), compile), graph.function(),
                           names_of(model.outputs())}),
       choosing(choose_options(model)),
       dumps_(std::move(opened.dumps)) {
@@ -159,6 +201,7 @@ ChooseOptions CompileContext::choose_options(const Model& model) {
   ChooseOptions result;
   result.threads = compile.threads;
   result.frozen = options.frozen_costs;
+  result.lacking = lacking_features(compile.features);
   result.effort = options.effort;
   if (light) result.timing = TimingEffort::kNone;
   result.source_key = sha256_hex(canonical_text(model.impl().module.main()));

@@ -31,6 +31,10 @@ class KernelCache {
   std::map<std::string, std::weak_ptr<Kernel>> kernels_;
 };
 
+// Options by which a program is compiled for another machine, where they name one: nothing is
+// measured, and targets are by default that machine's.
+Result<ProgramOptions> completed(const ProgramOptions& options);
+
 class CompileContext {
  public:
   // What is given must outlive it; `progress` may be null.
@@ -72,6 +76,7 @@ class CompileContext {
   const bool answers_first;
   bool tries = light || answers_first;  // conversions, rather than measuring them
   const CompileOptions compile;
+  const std::string processor;  // that the program is for
   const std::unique_ptr<CostDatabase> database;
   const CacheState cache;  // in which kernels are timed
   MeasuredCosts costs;
@@ -89,6 +94,7 @@ class CompileContext {
     std::unique_ptr<CostDatabase> database;
     std::vector<std::string> worker;
     DumpFolder dumps;
+    std::shared_ptr<const Machine> machine;  // null: this one
   };
   CompileContext(const Model& model, const ProgramOptions& options, const Candidates& candidates,
                  Progress* progress, Opened opened);

@@ -47,6 +47,7 @@ Result<CompileReport> report_decision(const Candidates& candidates, const Decisi
   CompileReport report;
   for (const PartitionSpecPtr& spec : candidates.specs)
     report.targets.push_back(spec->target.to_string());
+  report.processor = context.processor;
   report.candidates = candidates.found.size();
   report.truncated = count_truncated(candidates.found);
   report.pruned = found.pruned;

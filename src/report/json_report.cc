@@ -407,7 +407,7 @@ json report_json(const Model& model, const CompileReport& report, const RunFacts
       {"schema_version", kSchemaVersion},
       {"model", model.impl().path.filename().string()},
       {"model_sha256", model_hash(model.impl().path)},
-      {"env", {{"cpu", processor_name()}, {"threads", facts.threads}, {"versions", versions}}},
+      {"env", {{"cpu", report.processor}, {"threads", facts.threads}, {"versions", versions}}},
       {"targets", report.targets},
       {"predicted_ms", 1e3 * report.predicted_seconds},
       {"correction_ms", 1e3 * report.correction_seconds},

@@ -16,10 +16,10 @@ Status save_program(const Program& program, const Model& model, const nlohmann::
   std::vector<ZipEntry> entries = TRY(module_entries(TRY(linked(model))));
   auto text = std::make_shared<const std::string>(json_text(report));
   entries.push_back({kReportEntry, {{text, text->data()}, text->size()}});
-  return write_artifact(path, *impl.plan,
-                        {impl.threads, model.impl().path.filename().string(), impl.max_error,
-                         impl.any_threads, TRY(SigningKey::parse_if_given(signing_key))},
-                        std::move(entries));
+  PlanFacts facts{impl.threads, model.impl().path.filename().string(), impl.max_error,
+                  impl.any_threads, TRY(SigningKey::parse_if_given(signing_key))};
+  if (!impl.features.empty()) facts.features = impl.features;
+  return write_artifact(path, *impl.plan, facts, std::move(entries));
 }
 
 Result<nlohmann::json> embedded_report(ArtifactFile& file) {

@@ -48,6 +48,17 @@ Status check_output(const CompileOptionsOfTool& options) {
   return {};
 }
 
+// Where it shall run elsewhere.
+Status check_for_another(const CompileOptionsOfTool& options) {
+  if (options.emit == "library")
+    return usage_error("--for: a library is made on the machine that it is for");
+  if (!options.buckets.buckets.empty())
+    return usage_error("--for: a program of several shapes is made on the machine that it is for");
+  if (!options.save_outputs.empty() || !options.inputs.empty())
+    return usage_error("--for: what is compiled for another machine does not run here");
+  return {};
+}
+
 // The text of --sign's file; "" where it is not given.
 Result<std::string> signing_key(const CompileOptionsOfTool& options) {
   const std::string& file = options.signing_key;
@@ -80,6 +91,7 @@ Status convert(const CompileOptionsOfTool& options) {
 
 Status compile_to_file(CompileOptionsOfTool options) {
   TRY(check_output(options));
+  if (!options.for_fingerprint.empty()) TRY(check_for_another(options));
   const std::string key = TRY(signing_key(options));
   if (!options.buckets.buckets.empty()) {
     if (options.emit != "artifact")
@@ -94,6 +106,7 @@ Status compile_to_file(CompileOptionsOfTool options) {
   if (library && options.targets.empty() && options.config.empty()) options.targets = {"native"};
   if (library) options.exclude.push_back("reference");
   Result<Model> loaded = load(options);
+  if (!loaded && !options.for_fingerprint.empty()) return loaded.status();
   if (!loaded) {
     StagedProgram staged = TRY(in_stages(options, loaded.status()));
     if (options.emit != "artifact")
@@ -104,8 +117,8 @@ Status compile_to_file(CompileOptionsOfTool options) {
   const Model model = TRY(std::move(loaded));
   const std::vector<Tensor> inputs = TRY(make_inputs(model, options));
   RunFacts facts;
-  facts.threads = thread_count(options);
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
+  facts.threads = program.impl().threads;
   const nlohmann::json report = report_json(model, program.impl().report, facts);
   if (library) {
     TRY(write_library(options.output, *program.impl().plan, facts.threads,
@@ -139,6 +152,10 @@ Command add_compile(CLI::App& app) {
                    "what to write: an artifact (.collage), a library of native's kernels (.a or "
                    ".so) with a C header, or a module whose kernels are stated (.relay)")
       ->check(CLI::IsMember({"artifact", "library", "module"}));
+  command->add_option(
+      "--for", options->for_fingerprint,
+      "the fingerprint of another machine, whose costs are in the database: compile "
+      "for it");
   command->add_option("--sign", options->signing_key,
                       "a private key (Ed25519, PEM) that signs the artifact");
   return {command, [options] { return compile_to_file(*options); }};
