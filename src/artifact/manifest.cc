@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/printable.h"
-#include "base/processor_features.h"
+#include "base/processor.h"
 #include "collage/version.h"
 #include "runtime/saved_fields.h"
 

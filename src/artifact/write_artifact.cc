@@ -6,7 +6,7 @@
 
 #include "artifact/artifact_file.h"
 #include "base/output_file.h"
-#include "base/processor_features.h"
+#include "base/processor.h"
 #include "collage/version.h"
 
 namespace collage {

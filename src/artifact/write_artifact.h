@@ -8,7 +8,7 @@
 
 #include "artifact/saved_plan.h"
 #include "artifact/zip.h"
-#include "base/processor_features.h"
+#include "base/processor.h"
 #include "runtime/plan.h"
 
 namespace collage {

@@ -31,7 +31,7 @@ struct CompileOptions {
   std::string cache_folder;  // for compiled objects; empty: keep nothing on disk
   // The most that the listed variants may round.
   RoundingLimit rounding = RoundingLimit::kDefault;
-  // The instruction sets that code is compiled for (base/processor_features.h); empty: this
+  // The instruction sets that code is compiled for (base/processor.h); empty: this
   // processor's. Kernels for others are compiled and saved here, and never run.
   std::vector<std::string> features = {};
 };

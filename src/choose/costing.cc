@@ -4,7 +4,7 @@
 #include <iterator>
 #include <span>
 
-#include "base/cache_sizes.h"
+#include "base/processor.h"
 #include "ir/visitor.h"
 #include "partition/prune.h"
 

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
-#include "base/processor_features.h"
+#include "base/processor.h"
 #include "choose/light_cover.h"
 #include "compiler/plan_text.h"
 #include "compiler/worker_command.h"

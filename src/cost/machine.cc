@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "base/cache_sizes.h"
 #include "base/printable.h"
-#include "base/processor_features.h"
+#include "base/processor.h"
 #include "cost/cost_keys.h"
 #include "cost/row_values.h"
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 
-#include "base/cache_sizes.h"
 #include "base/integers.h"
+#include "base/processor.h"
 #include "runtime/huge_pages.h"
 
 namespace collage {

@@ -12,7 +12,7 @@
 #include <sstream>
 #include <vector>
 
-#include "base/cache_sizes.h"
+#include "base/processor.h"
 #include "base/statistics.h"
 #include "measure/peak_loops.h"
 #include "runtime/huge_pages.h"

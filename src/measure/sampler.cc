@@ -1,6 +1,6 @@
 #include "measure/sampler.h"
 
-#include "base/cache_sizes.h"
+#include "base/processor.h"
 #include "base/stopwatch.h"
 #include "measure/eviction.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "backend/backend.h"
-#include "base/cache_sizes.h"
+#include "base/processor.h"
 #include "measure/machine_speed.h"
 #include "report/roofline.h"
 #include "runtime/huge_pages.h"

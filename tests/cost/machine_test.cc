@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json_fields.h"
-#include "base/processor_features.h"
+#include "base/processor.h"
 #include "cost/cost_keys.h"
 #include "cost/cost_store.h"
 #include "cost/database_fixture.h"

@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "base/integers.h"
 #include "base/printable.h"
-#include "base/processor_features.h"
+#include "base/processor.h"
 #include "runtime/dlpack_type.h"
 
 namespace collage {

@@ -151,37 +151,30 @@ Halide::Target kernel_target() {
 
 Halide::Target target_with(const std::vector<std::string>& features) {
   using Halide::Target;
-  const auto has = [&](std::initializer_list<const char*> names) {
-    return std::all_of(names.begin(), names.end(), [&](const char* name) {
-      return std::find(features.begin(), features.end(), name) != features.end();
-    });
-  };
   Target target(Target::Linux, Target::X86, 64);
-  const auto add = [&](Target::Feature feature, std::initializer_list<const char*> names) {
-    if (has(names)) target.set_feature(feature);
-  };
-  add(Target::SSE41, {"sse4.2"});
-  add(Target::AVX, {"avx"});
-  add(Target::F16C, {"avx2"});
-  add(Target::FMA, {"fma"});
-  add(Target::AVX2, {"avx2"});
-  add(Target::AVXVNNI, {"avx_vnni"});
-  add(Target::AVX512, {"avx512f", "avx512cd"});
-  // Each holds the one before; what tells it from that one.
-  if (!has({"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"})) return target;
-  target.set_feature(Target::AVX512_Skylake);
-  if (!has({"avx512vbmi"})) return target;
-  target.set_feature(Target::AVX512_Cannonlake);
-  if (!has({"avx512vnni", "avx512bf16"})) return target;
-  target.set_feature(Target::AVX512_Zen4);
-  if (has({"avx_vnni", "avx512fp16"})) target.set_feature(Target::AVX512_SapphireRapids);
+  for (const auto& [feature, name] : std::initializer_list<std::pair<Target::Feature, const char*>>{
+           {Target::SSE41, "sse4.2"},
+           {Target::AVX, "avx"},
+           {Target::F16C, "avx2"},
+           {Target::FMA, "fma"},
+           {Target::AVX2, "avx2"},
+           {Target::AVXVNNI, "avx_vnni"},
+           {Target::AVX512, "avx512cd"},
+           {Target::AVX512_Skylake, "avx512vl"},
+           {Target::AVX512_Cannonlake, "avx512vbmi"},
+           {Target::AVX512_Zen4, "avx512bf16"},
+           {Target::AVX512_SapphireRapids, "avx512fp16"}})
+    target.set_feature(feature, std::count(features.begin(), features.end(), name) > 0);
+  // Cooper Lake has bfloat16, and lacks what Zen 4 has besides.
+  if (!target.has_feature(Target::AVX512_Cannonlake))
+    target.set_feature(Target::AVX512_Zen4, false);
   return target;
 }
 
-AssumedTarget::AssumedTarget(const std::vector<std::string>& features) : before_(assumed_target) {
+AssumedTarget::AssumedTarget(const std::vector<std::string>& features) {
   if (!features.empty()) assumed_target = target_with(features);
 }
-AssumedTarget::~AssumedTarget() { assumed_target = before_; }
+AssumedTarget::~AssumedTarget() { assumed_target.reset(); }
 
 Result<std::shared_ptr<const Code>> CodeCache::get(
     const std::string& key, const std::function<Result<BuiltPipeline>()>& build) const {

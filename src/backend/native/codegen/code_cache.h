@@ -13,7 +13,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,20 +31,15 @@ struct BuiltPipeline {
 
 /// The instruction set kernels are compiled for: this processor's, or that of the AssumedTarget.
 Halide::Target kernel_target();
-/// Of a processor with those (base/processor_features.h).
+/// Of a processor with those (base/processor.h).
 Halide::Target target_with(const std::vector<std::string>& features);
 
-/// Until it goes, this thread compiles for a processor with those features; with none of them for
-/// this one.
+/// While it lives this thread compiles for a processor with those; with none, for this one.
 class AssumedTarget {
  public:
   explicit AssumedTarget(const std::vector<std::string>& features);
   ~AssumedTarget();
-  AssumedTarget(const AssumedTarget&) = delete;
-  AssumedTarget& operator=(const AssumedTarget&) = delete;
-
- private:
-  const std::optional<Halide::Target> before_;
+  AssumedTarget(AssumedTarget&&) = delete;
 };
 
 /// What kernels are compiled for, and what they may ask of the process.

@@ -11,8 +11,7 @@ class AssumedVectorWidth {
  public:
   explicit AssumedVectorWidth(int width);
   ~AssumedVectorWidth();
-  AssumedVectorWidth(const AssumedVectorWidth&) = delete;
-  AssumedVectorWidth& operator=(const AssumedVectorWidth&) = delete;
+  AssumedVectorWidth(AssumedVectorWidth&&) = delete;
 };
 
 }  // namespace collage::native

@@ -7,7 +7,7 @@
 #include "backend/native/templates/cook_toom.h"
 #include "backend/native/templates/padded_input.h"
 #include "backend/native/templates/register_tile.h"
-#include "base/cache_sizes.h"
+#include "base/processor.h"
 
 namespace collage::native {
 namespace {

@@ -1,12 +1,36 @@
-#include "base/processor_features.h"
+#include "base/processor.h"
 
 #include <cpuid.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "base/printable.h"
 
 namespace collage {
+
+namespace {
+
+// sysconf counts the third level of all the processor's groups of cores together; the files here
+// tell that of ours.
+size_t size_of_level(int level, size_t fallback) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder =
+        "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    int found = 0;
+    if (!(std::ifstream(folder + "level") >> found)) break;
+    size_t size = 0;
+    char unit = 0;
+    if (found != level || !(std::ifstream(folder + "size") >> size >> unit)) continue;
+    std::string type;
+    std::ifstream(folder + "type") >> type;
+    if (type == "Instruction" || size == 0) continue;
+    return size << (unit == 'M' ? 20 : 10);
+  }
+  return fallback;
+}
+
+}  // namespace
 
 std::vector<std::string> processor_features() {
   std::vector<std::string> found;
@@ -50,6 +74,21 @@ std::string lacking_features(const std::vector<std::string>& wanted) {
 std::vector<std::string> code_features(std::vector<std::string> features) {
   std::erase_if(features, [](const std::string& name) { return name.starts_with("amx"); });
   return features;
+}
+
+size_t first_cache_bytes() {
+  static const size_t bytes = size_of_level(1, 32 << 10);
+  return bytes;
+}
+
+size_t private_cache_bytes() {
+  static const size_t bytes = size_of_level(2, 1 << 20);
+  return bytes;
+}
+
+size_t shared_cache_bytes() {
+  static const size_t bytes = size_of_level(3, 32 << 20);
+  return bytes;
 }
 
 }  // namespace collage
