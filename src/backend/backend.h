@@ -44,6 +44,12 @@ struct PeakProbe {
 };
 
 // Constant properties of a backend on this machine.
+// An option that a target of the backend may have, and the values that it may take; none: any.
+struct TargetOption {
+  std::string_view name;
+  std::vector<std::string_view> values = {};
+};
+
 struct BackendTraits {
   // Version of the library behind it and of our own kernel sources; a part of every cost key:
   // changing it invalidates measurements.
@@ -78,6 +84,8 @@ struct BackendTraits {
   // The devices whose memory its kernels read and write tensors in; it registers each one's memory
   // (runtime/device_memory.h). A target that names none is on the first.
   std::vector<VirtualDevice> devices = {VirtualDevice{}};
+  // A target with others is refused.
+  std::vector<TargetOption> options = {};
   // The operators for which its kernels may give a number where the operator's definition gives
   // NaN. A kernel with any of them is not used under `--accuracy strict`.
   std::vector<std::string_view> loses_nan = {};

@@ -285,7 +285,14 @@ constexpr char kFast = '3', kFails = '2';  // options of the two decisions
 
 class FaultBackend : public Backend {
  public:
-  FaultBackend() : Backend("faulty", [] { return BackendTraits{.version = "1", .priority = 1}; }) {}
+  FaultBackend()
+      : Backend("faulty", [] {
+          BackendTraits traits{.version = "1", .priority = 1};
+          for (const char* name : {"fault", "at", "op", "twice", "only", "after", "above", "once",
+                                   "schedules", "note"})
+            traits.options.push_back({name});
+          return traits;
+        }) {}
   PartitionRulePtr partition_rule(const Target& target) const override {
     if (option(target, "at") == "rule") (void)fault_of(target)({});
     return std::make_shared<OpPredicatePartitionRule>(

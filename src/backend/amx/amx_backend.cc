@@ -63,6 +63,7 @@ class AmxBackend : public Backend {
                                .peak_probe = has ? std::optional(PeakProbe{multiply_tiles_at_rest,
                                                                            2 * kPeakRoundProducts})
                                                  : std::nullopt,
+                               .options = {{"parts", {"2", "3"}}},
                                .kernels = kernel_rows()};
         }) {}
   Status available() const override { return matrix_unit(); }

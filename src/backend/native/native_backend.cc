@@ -47,6 +47,7 @@ class NativeBackend : public Backend {
                                                       source_fingerprint("native")),
                                .priority = 30,
                                .lowers = true,
+                               .options = {{"symbolic", {"only"}}},
                                .kernels = rows()};
         }) {}
   // Without it much is slower, which nobody should have to find out.

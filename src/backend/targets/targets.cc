@@ -1,5 +1,7 @@
 #include "backend/targets/targets.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 
@@ -37,8 +39,27 @@ bool is_among(const std::vector<VirtualDevice>& devices, const VirtualDevice& de
   return std::find(devices.begin(), devices.end(), device) != devices.end();
 }
 
+Status check_options(const Backend& backend, const Target& target) {
+  const std::vector<TargetOption> known = backend.traits().options;
+  for (const auto& [name, value] : target.options) {
+    const auto option = std::find_if(known.begin(), known.end(),
+                                     [&](const TargetOption& one) { return one.name == name; });
+    if (option == known.end()) {
+      std::string names = "-device, -memory_scope, -rules";
+      for (const TargetOption& one : known) names += fmt::format(", -{}", one.name);
+      return usage_error("{} has no option -{}: it has {}", backend.name(), name, names);
+    }
+    const std::vector<std::string_view>& values = option->values;
+    if (!values.empty() && std::find(values.begin(), values.end(), value) == values.end())
+      return usage_error("-{} of {} is {}, not '{}'", name, backend.name(),
+                         fmt::join(values, " or "), value);
+  }
+  return {};
+}
+
 // The target on the first of its backend's devices, where it states none.
 Result<Target> on_own_device(const Backend& backend, Target target) {
+  TRY(check_options(backend, target));
   const std::vector<VirtualDevice> devices = backend.traits().devices;
   if (target.device == VirtualDevice() && !devices.empty()) target.device = devices[0];
   if (is_among(devices, target.device)) return target;
