@@ -1,10 +1,13 @@
 #include "compiler/compile.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 
 #include "backend/targets/backends.h"
 #include "base/interrupt.h"
+#include "base/log.h"
 #include "base/no_exceptions.h"
 #include "base/resident_memory.h"
 #include "base/stopwatch.h"
@@ -13,6 +16,9 @@
 #include "compiler/model_stages.h"
 #include "compiler/report_decision.h"
 #include "ir/large_constants.h"
+#include "ir/visitor.h"
+#include "partition/stated_kernels.h"
+#include "passes/inline_functions.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
@@ -31,6 +37,35 @@ Result<T> compiling(const Model& model, const ProgramOptions& options,
   });
 }
 
+// Returns the model with the operators of Primitive functions, which the host alone would compute
+// as a whole, in their place; none if there are no such functions.
+Result<std::optional<Model>> without_functions_of_the_host(const Model& model,
+                                                           const Candidates& candidates,
+                                                           const Decision& decision) {
+  std::set<const FunctionNode*> functions;
+  if (candidates.specs.size() == 1) return std::optional<Model>();  // nobody else was asked for
+  for (const Cover::Kernel& kernel : decision.cover().kernels) {
+    const CandidatePartition& partition = decision.found.candidates[kernel.candidate].partition;
+    if (!partition.spec->is_host) continue;
+    partition.sub_graph.inside().for_each([&](PostDfsIndex node) {
+      const FunctionNode* function = called_primitive(candidates.graph->node(node).expr);
+      if (function == nullptr || function->attrs.has("Compiler") || function->attrs.has("Target"))
+        return;
+      const std::vector<Expr> nodes = post_order(function->body);
+      const auto is_call = [](const Expr& expr) { return expr->kind() == ExprKind::kCall; };
+      if (std::count_if(nodes.begin(), nodes.end(), is_call) > 1) functions.insert(function);
+    });
+  }
+  Module module = model.impl().module;
+  if (functions.empty() || !TRY(take_apart(module, functions))) return std::optional<Model>();
+  for (const FunctionNode* function : functions)
+    log::warn("no toolchain takes {} as one kernel: its operators are compiled on their own",
+              function->attrs.has("global_symbol")
+                  ? "@" + text_attr(function->attrs, "global_symbol")
+                  : "a Primitive function");
+  return std::optional(TRY(equivalent_model(model, std::move(module))));
+}
+
 Result<Program> make_program(const Model& model, const ProgramOptions& options,
                              Progress* progress) {
   const Stopwatch watch;
@@ -40,6 +75,8 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   context->phase_seconds["candidates"] = finding;
   Decision decision = TRY(decide(candidates, *context));
   context->end_phase("covers");
+  if (const auto apart = TRY(without_functions_of_the_host(model, candidates, decision)))
+    return make_program(*apart, options, progress);
   TRY(measure_in_situ(decision, *context));
   if (options.max_error > 0 && !interrupted())
     decision = TRY(lowered(std::move(decision), candidates, *context));

@@ -90,6 +90,20 @@ class Inliner {
 
 }  // namespace
 
+Result<bool> take_apart(Module& module, const std::set<const FunctionNode*>& functions) {
+  Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+    const auto* call = as<CallNode>(rebuilt);
+    const auto* callee = call == nullptr ? nullptr : as<FunctionNode>(call->callee);
+    if (callee == nullptr || !functions.contains(callee)) return rebuilt;
+    std::unordered_map<const ExprNode*, Expr> arguments;
+    for (size_t i = 0; i < callee->params.size(); ++i)
+      arguments[callee->params[i].get()] = call->args[i];
+    return substitute(callee->body, arguments);
+  });
+  for (auto& [name, function] : module.functions) function = TRY(rewriter.rewrite(function));
+  return rewriter.changed();
+}
+
 Result<bool> inline_functions(Module& module) {
   const auto main = module.functions.find("main");
   if (main == module.functions.end()) return false;

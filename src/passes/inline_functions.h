@@ -11,9 +11,14 @@
 // It runs first, since later passes and partitioning look at one function at a time.
 #pragma once
 
+#include <set>
+
 #include "passes/pass.h"
 
 namespace collage {
+
+// Replaces calls of these function literals by the functions' bodies. False: there is none.
+Result<bool> take_apart(Module& module, const std::set<const FunctionNode*>& functions);
 
 /// Refuses functions that call themselves, and nested calls of too many operators in all.
 Result<bool> inline_functions(Module& module);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "collage/collage.h"
 #include "compiler/given_model.h"
 #include "ir/structural.h"
@@ -95,6 +97,41 @@ def @main(%x: Tensor[(4, 8), float32]) {
   EXPECT_EQ(target_of(", Target=\"reference\""), "reference");
   EXPECT_THAT(target_of(", Target=\"native\", Variant=\"none such\""), HasSubstr("no kernel"));
   EXPECT_THAT(target_of(", Target=\"openvino\""), HasSubstr("no kernel"));
+}
+
+// What no toolchain takes whole is not the host's: each of its operators is a toolchain's.
+TEST_F(StatedKernelsTest, AFunctionThatNoToolchainTakesWholeIsTakenApart) {
+  const auto with = [](const std::string& stated) {
+    return parsed(R"(#[version = "0.0.5"]
+def @pair(%p: Tensor[(8, 8), float32], Primitive=1)" +
+                  stated + R"() -> Tensor[(8, 8), float32] {
+  nn.matmul(nn.softmax(nn.matmul(%p, %p)), %p)
+}
+def @main(%x: Tensor[(8, 8), float32]) {
+  tanh(@pair(@pair(%x)))
+}
+)");
+  };
+  options_.targets = {"native"};
+  const auto targets_of = [&](const Module& module) -> std::map<std::string, int> {
+    Result<Program> program = compile(module);
+    EXPECT_TRUE(program.ok()) << program.status().to_string();
+    std::map<std::string, int> targets;
+    if (program)
+      for (const ReportedPlan::Kernel& kernel : program->impl().report.kernels)
+        ++targets[kernel.target];
+    return targets;
+  };
+  ::testing::internal::CaptureStderr();
+  const std::map<std::string, int> apart = targets_of(with(""));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("no toolchain takes @pair as one kernel"));
+  EXPECT_EQ(apart.count("reference"), 0u);
+  EXPECT_GE(apart.at("native"), 5);
+  const std::map<std::string, int> stated = targets_of(with(", Target=\"reference\""));
+  EXPECT_EQ(stated.at("reference"), 2);
+  options_.targets = {"reference"};
+  EXPECT_EQ(targets_of(with("")).at("reference"), 3);
 }
 
 // A module may state what --exclude and --pin ask for.
