@@ -100,9 +100,16 @@ DeviceConstraint DeviceConstraint::exactly(const VirtualDevice& device) {
 
 std::optional<DeviceConstraint> join(const DeviceConstraint& a, const DeviceConstraint& b) {
   DeviceConstraint both = a;
-  const bool agree = merge(both.device, b.device) && merge(both.id, b.id) &&
-                     merge(both.memory_scope, b.memory_scope) && merge(both.target, b.target);
-  return agree ? std::optional(both) : std::nullopt;
+  if (!merge(both.device, b.device) || !merge(both.id, b.id) ||
+      !merge(both.memory_scope, b.memory_scope))
+    return std::nullopt;
+  if (merge(both.target, b.target)) return both;
+  const Result<TargetName> one = TargetName::parse(*a.target), other = TargetName::parse(*b.target);
+  if (!one || !other) return std::nullopt;
+  const std::optional<TargetName> target = TargetName::join(*one, *other);
+  if (!target) return std::nullopt;
+  both.target = target->text();
+  return both;
 }
 
 std::vector<std::string_view> list_entries(std::string_view text) {

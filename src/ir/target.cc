@@ -73,6 +73,25 @@ Result<TargetName> TargetName::parse(std::string_view text) {
   return name;
 }
 
+std::optional<TargetName> TargetName::join(const TargetName& a, const TargetName& b) {
+  TargetName both = a;
+  for (const auto& [name, value] : b.stated_.options)
+    if (both.stated_.options.emplace(name, value).first->second != value) return std::nullopt;
+  VirtualDevice &device = both.stated_.device, other = b.stated_.device;
+  if (b.device_) {
+    if (a.device_ && (device.device != other.device || device.id != other.id)) return std::nullopt;
+    device.device = other.device;
+    device.id = other.id;
+  }
+  if (b.memory_scope_) {
+    if (a.memory_scope_ && device.memory_scope != other.memory_scope) return std::nullopt;
+    device.memory_scope = other.memory_scope;
+  }
+  both.device_ = a.device_ || b.device_;
+  both.memory_scope_ = a.memory_scope_ || b.memory_scope_;
+  return a.kind() == b.kind() ? std::optional(both) : std::nullopt;
+}
+
 bool TargetName::means(const Target& target) const {
   const auto is_so = [&](const auto& option) {
     const auto found = target.options.find(option.first);

@@ -7,6 +7,7 @@
 
 #include <compare>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,9 @@ class TargetName {
   const std::string& kind() const { return stated_.kind; }
   std::string text() const { return stated_.to_string(); }
   bool means(const Target& target) const;
+  // Returns the name that means what both mean: with the options and the device of either. None:
+  // there is no such target.
+  static std::optional<TargetName> join(const TargetName& a, const TargetName& b);
 
  private:
   Target stated_;

@@ -18,9 +18,11 @@ namespace {
 
 // Whether a target's kernels run where that says. Scopes are for their encodings.
 bool is_at(const Target& target, const DeviceConstraint& place) {
-  return (!place.device || *place.device == target.device.device) &&
-         (!place.id || *place.id == target.device.id) &&
-         (!place.target || *place.target == target.to_string());
+  if (place.device && *place.device != target.device.device) return false;
+  if (place.id && *place.id != target.device.id) return false;
+  if (!place.target) return true;
+  const Result<TargetName> name = TargetName::parse(*place.target);
+  return name.ok() && name->means(target);
 }
 
 }  // namespace

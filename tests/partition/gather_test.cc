@@ -101,8 +101,8 @@ TEST(Gather, WhatIsPlacedIsForTargetsThere) {
     spec.target.device = device;
     return std::make_shared<const PartitionSpec>(spec);
   };
-  const std::vector<PartitionSpecPtr> specs = {on("one", {}), on("two", {"gpu", 0, ""}),
-                                               on("three", {"gpu", 1, ""})};
+  std::vector<PartitionSpecPtr> specs = {on("one", {}), on("two", {"gpu", 0, ""}),
+                                         on("three", {"gpu", 1, ""})};
   const auto takers = [&](const Function& function) {
     const DataflowGraph graph(function);
     std::vector<std::string> names(2);
@@ -114,6 +114,15 @@ TEST(Gather, WhatIsPlacedIsForTargetsThere) {
   EXPECT_THAT(takers(placed("gpu")), ElementsAre("one two three ", "two three "));
   EXPECT_THAT(takers(placed("gpu:1")), ElementsAre("one two three ", "three "));
   EXPECT_THAT(takers(placed("/scratch")), ElementsAre("one two three ", "one two three "));
+  // A target's name is that of all its targets; with options, of those that have them.
+  PartitionSpec wide = *on("three", {"gpu", 1, ""});
+  wide.name = "wide";
+  wide.target.options = {{"lanes", "8"}, {"wide", "on"}};
+  specs.push_back(std::make_shared<const PartitionSpec>(wide));
+  EXPECT_THAT(takers(placed("gpu@three")), ElementsAre("one two three wide ", "three wide "));
+  EXPECT_THAT(takers(placed("@three -wide=on")), ElementsAre("one two three wide ", "wide "));
+  EXPECT_THAT(takers(placed("@three -wide=off")), ElementsAre("one two three wide ", ""));
+  specs.pop_back();
   const auto checked = [&](const Function& function) {
     return check_places(DataflowGraph(function), specs).to_string();
   };

@@ -43,6 +43,12 @@ TEST(Constraint, JoinsWhatAgrees) {
   EXPECT_EQ(joined("gpu", "cpu"), "none");
   EXPECT_EQ(joined("gpu/texture", "gpu/global"), "none");
   EXPECT_EQ(joined("@native", "@opencl"), "none");
+  EXPECT_EQ(joined("@native", "@native -symbolic=only"), "@native -symbolic=only");
+  EXPECT_EQ(joined("@native -a=1", "gpu@native -b=2"), "gpu@native -a=1 -b=2");
+  EXPECT_EQ(joined("@native -a=1", "@native -a=2"), "none");
+  EXPECT_EQ(joined("@opencl", "@opencl -device=gpu:1"), "@opencl -device=gpu:1");
+  EXPECT_EQ(joined("@opencl -device=gpu:0", "@opencl -device=gpu:1"), "none");
+  EXPECT_EQ(joined("@opencl -memory_scope=a", "@opencl -memory_scope=b"), "none");
 }
 
 TEST(DeclaredDevices, ResolveToTheFirstThatFits) {
