@@ -21,11 +21,11 @@ struct ConvolutionProblem {
   Types types;
   Shape source, result;  // of the anchor
   Dims weights;          // as oneDNN counts them: groups first where there are any
-  Desc given_weights;    // how the constant lies in memory
+  Desc given_weights;    // how they lie in memory
   std::optional<Operand> bias;
   std::span<const Step> steps;  // after the bias
   Dims strides, dilates, pad_begin, pad_end;
-  Tensor given;                         // the constant
+  Tensor given;                         // the constant; undefined: weights are computed
   Type weights_type;                    // that the primitive reads
   std::vector<AttributeValues> values;  // of a product of integers
 };
@@ -45,8 +45,7 @@ std::optional<Operand> leading_bias(const Composite& composite) {
 
 Result<ConvolutionProblem> read_problem(const CompositePtr& composite, bool transposed) {
   const CallNode& call = *composite->anchor;
-  if (!composite->inputs[1].is_constant() || composite->inputs[0].is_constant())
-    return unsupported("onednn: a convolution needs constant weights");
+  if (composite->inputs[0].is_constant()) return unsupported("onednn: a convolution of a constant");
   ConvolutionProblem p;
   p.composite = composite;
   p.source = composite->inputs[0].shape;
@@ -73,7 +72,7 @@ Result<ConvolutionProblem> read_problem(const CompositePtr& composite, bool tran
   p.weights.insert(p.weights.end(), weights.begin() + 2, weights.end());
   given.insert(given.end(), strides.begin() + 2, strides.end());
   if (groups == 1) p.weights.erase(p.weights.begin()), given.erase(given.begin());
-  p.given = composite->inputs[1].constant;
+  if (composite->inputs[1].is_constant()) p.given = composite->inputs[1].constant;
   p.weights_type = p.types.source;
   if (composite->quantised()) {
     const QuantisedProduct product = TRY(read_quantised(*composite));
@@ -81,7 +80,8 @@ Result<ConvolutionProblem> read_problem(const CompositePtr& composite, bool tran
     p.weights_type = kSignedByte;
     p.values = product.attributes(groups == 1 ? 1 : 3);
   }
-  p.given_weights = Desc(p.weights, composite->quantised() ? kSignedByte : kFloat, given);
+  const Type lies_as = composite->quantised() ? kSignedByte : kFloat;
+  p.given_weights = Desc(p.weights, p.given.defined() ? lies_as : p.types.source, given);
   p.bias = leading_bias(*composite);
   p.steps = composite->steps;
   if (p.bias) p.steps = p.steps.subspan(1);
@@ -120,14 +120,19 @@ Result<Implementation> implement(const std::shared_ptr<const ConvolutionProblem>
       p->types.result, masks_of(p->values)));
   Encodings encodings(*p->composite);
   TRY(encodings.want(p->composite->inputs[0], source, p->types.source));
+  TRY(encodings.want(p->composite->inputs[1], Layout(), p->types.source));
   TRY(encodings.want(p->steps, anchored.tail.forms));
   auto build = [p, anchored, result_desc]() {
     const auto& pd = anchored.pd;
     ProgramBuilder builder;
-    const auto param = static_cast<size_t>(p->composite->inputs[0].param);
-    Bindings bindings = {
-        {DNNL_ARG_SRC, builder.input(param, pd.src_desc())},
-        {DNNL_ARG_WEIGHTS, builder.constant(p->given, p->given_weights, pd.weights_desc())}};
+    const auto input = [&](size_t i, const Desc& desc) {
+      return builder.input(static_cast<size_t>(p->composite->inputs[i].param), desc);
+    };
+    const Value weights =
+        p->given.defined()
+            ? builder.constant(p->given, p->given_weights, pd.weights_desc())
+            : reordered(builder, input(1, p->given_weights), p->given_weights, pd.weights_desc());
+    Bindings bindings = {{DNNL_ARG_SRC, input(0, pd.src_desc())}, {DNNL_ARG_WEIGHTS, weights}};
     if (p->bias) {
       Desc bias({p->result[1]}, kFloat, Tag::a);
       bindings.push_back({DNNL_ARG_BIAS, builder.constant(p->bias->constant, bias, bias)});
@@ -137,7 +142,8 @@ Result<Implementation> implement(const std::shared_ptr<const ConvolutionProblem>
     return builder.finish();
   };
   Variant variant = encodings.variant(std::move(name), result);
-  variant.weights = weight_form(p->given_weights, anchored.pd.weights_desc());
+  variant.weights = p->given.defined() ? weight_form(p->given_weights, anchored.pd.weights_desc())
+                                       : kPlainWeights;
   if (winograd > 0) {
     variant.spreads_nan = true;
     variant.rounding = rounding::kWinograd4;

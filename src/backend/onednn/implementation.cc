@@ -32,6 +32,14 @@ std::string weight_form(const Desc& given, const Desc& kept) {
                      kept.get_size());
 }
 
+Value reordered(ProgramBuilder& builder, Value given, const Desc& from, const Desc& to) {
+  if (from == to) return given;
+  const Value result = builder.temporary(to);
+  const dnnl::reorder::primitive_desc pd(engine(), from, engine(), to, attributes());
+  builder.add(pd, {{DNNL_ARG_FROM, given}, {DNNL_ARG_TO, result}});
+  return result;
+}
+
 Encodings::Encodings(const Composite& composite)
     : composite_(composite), fixed_(composite.function->params.size(), false) {
   for (const Expr& param : composite.function->params)

@@ -38,6 +38,10 @@ class Implementations {
 // kernel.
 std::string weight_form(const Desc& given, const Desc& kept);
 
+// Returns a computed value in another form: itself where it is in that one, else a temporary that
+// every run reorders it to.
+Value reordered(ProgramBuilder& builder, Value given, const Desc& from, const Desc& to);
+
 // The encodings of a composite's parameters, collected operand by operand.
 class Encodings {
  public:

@@ -71,44 +71,39 @@ bool continues_chain(const EpilogueStep& step) {
 struct Row {
   const char* name;
   std::vector<std::string> operators;
-  bool constant_weights = false;
   size_t max_steps = AnchorEpiloguePartitionRule::kMaxSteps;
   MatchPredicate predicate = float_tensors;
 };
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = {
-      {"onednn.conv", {"nn.conv1d", "nn.conv2d", "nn.conv3d"}, true},
+      {"onednn.conv", {"nn.conv1d", "nn.conv2d", "nn.conv3d"}},
       {"onednn.conv_transpose",
-       {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"},
-       true},
+       {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"}},
       {"onednn.product", {"nn.dense", "nn.matmul", "nn.batch_matmul"}},
       {"onednn.max_pool",
        {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool1d",
         "nn.global_max_pool2d", "nn.global_max_pool3d"},
-       false,
        AnchorEpiloguePartitionRule::kMaxSteps,
        float_or_byte_tensors},
       {"onednn.pool",
        {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool1d",
         "nn.global_avg_pool2d", "nn.global_avg_pool3d"}},
       {"onednn.softmax", {"nn.softmax", "nn.log_softmax"}},
-      {"onednn.attention", {"nn.attention"}, false, 0},
+      {"onednn.attention", {"nn.attention"}, 0},
       {"onednn.layer_norm", {"nn.layer_norm"}},
       {"onednn.reduce", {"mean", "sum", "max", "min", "prod"}},
       {"onednn.resize", {"image.resize1d", "image.resize2d", "image.resize3d"}},
       {"onednn.concat",
        {"concatenate"},
-       false,
        AnchorEpiloguePartitionRule::kMaxSteps,
        float_or_byte_tensors},
-      {"onednn.copy", {"transpose", "strided_slice", "nn.pad"}, false, 0, float_or_byte_tensors},
+      {"onednn.copy", {"transpose", "strided_slice", "nn.pad"}, 0, float_or_byte_tensors},
       {"onednn.quantised",
        {"qnn.conv1d", "qnn.conv2d", "qnn.conv3d", "qnn.dense", "qnn.matmul"},
-       false,
        AnchorEpiloguePartitionRule::kMaxSteps,
        is_quantised_anchor},
-      {"onednn.quantisation", {"qnn.quantize", "qnn.dequantize"}, false, 0, is_byte_conversion},
+      {"onednn.quantisation", {"qnn.quantize", "qnn.dequantize"}, 0, is_byte_conversion},
   };
   return table;
 }
@@ -157,12 +152,9 @@ class WithBiasPartitionRule : public PartitionRule {
 
 PartitionRulePtr pattern_table() {
   std::vector<PartitionRulePtr> rules;
-  for (const Row& row : rows()) {
-    DFPattern anchor = is_op_among(row.operators);
-    if (row.constant_weights) anchor = is_op_among(row.operators)(wildcard(), is_constant());
-    rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(row.name, anchor, row.predicate,
-                                                                  continues_chain, row.max_steps));
-  }
+  for (const Row& row : rows())
+    rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(
+        row.name, is_op_among(row.operators), row.predicate, continues_chain, row.max_steps));
   rules.push_back(std::make_shared<AnchorEpiloguePartitionRule>(
       "onednn.elementwise", is_op_among(step_operators()), starts_chain, continues_chain));
   return std::make_shared<WithDequantisedPartitionRule>(

@@ -191,14 +191,8 @@ Result<Implementation> with_matmul(const ProductProblemPtr& p, std::string name,
       auto param = static_cast<size_t>(p->right->param);
       Value right = builder.input(param, p->right_desc());
       if (p->right_param() == kUnsignedByte) right = with_sign(builder, *p, right);
-      if (pd.weights_desc() != p->computed_desc()) {
-        Value packed = builder.temporary(pd.weights_desc());
-        dnnl::reorder::primitive_desc pack(engine(), p->computed_desc(), engine(),
-                                           pd.weights_desc(), attributes());
-        builder.add(pack, {{DNNL_ARG_FROM, right}, {DNNL_ARG_TO, packed}});
-        right = packed;
-      }
-      bindings.push_back({DNNL_ARG_WEIGHTS, right});
+      bindings.push_back(
+          {DNNL_ARG_WEIGHTS, reordered(builder, right, p->computed_desc(), pd.weights_desc())});
     }
     if (p->bias) bindings.push_back({DNNL_ARG_BIAS, constant_bias(builder, *p, bias)});
     bind_attribute_values(builder, values, bindings);

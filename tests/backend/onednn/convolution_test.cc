@@ -1,4 +1,5 @@
 // Convolutions of every kind, with the chains that may follow them.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -163,10 +164,27 @@ TEST(Convolution, DoesNotFuseInaccurateGelu) {
   EXPECT_THAT(refusal(graph.function(graph.call("nn.gelu", {y}))), HasSubstr("gelu"));
 }
 
-TEST(Convolution, RefusesComputedWeights) {
-  Graph graph;
-  Expr y = graph.call("nn.conv2d", {graph.input({1, 4, 8, 8}), graph.input({4, 4, 3, 3})});
-  EXPECT_THAT(refusal(graph.function(y)), HasSubstr("constant weights"));
+TEST(Convolution, TakesComputedWeights) {
+  struct Case {
+    const char* op;
+    Shape source, weights;
+    int64_t groups = 1;
+  };
+  for (const Case& one : {Case{"nn.conv2d", {1, 16, 9, 9}, {32, 16, 3, 3}},
+                          {"nn.conv2d", {2, 5, 8, 7}, {7, 5, 1, 1}},
+                          {"nn.conv2d", {1, 12, 8, 8}, {18, 4, 3, 3}, 3},
+                          {"nn.conv2d", {1, 32, 8, 8}, {32, 1, 3, 3}, 32},
+                          {"nn.conv1d", {1, 6, 20}, {4, 6, 5}},
+                          {"nn.conv3d", {1, 4, 4, 6, 6}, {8, 4, 2, 2, 2}},
+                          {"nn.conv2d_transpose", {1, 8, 5, 5}, {8, 6, 3, 3}},
+                          {"nn.conv2d_transpose", {1, 12, 5, 5}, {12, 2, 3, 3}, 3}}) {
+    SCOPED_TRACE(fmt::format("{} {} groups {}", one.op, one.weights.size(), one.groups));
+    Graph graph;
+    Expr y = graph.call(one.op, {graph.input(one.source), graph.input(one.weights)},
+                        {{"groups", one.groups}});
+    y = graph.call("nn.bias_add", {y, graph.constant({y->tensor_type().shape[1]})});
+    check(graph.function(graph.call("nn.relu", {y})), 5e-5);
+  }
 }
 
 class TransposedConvolutions : public ::testing::TestWithParam<TransposedConv> {};
