@@ -12,7 +12,9 @@
 
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "arrays.h"
@@ -55,6 +57,35 @@ class Watcher {
   nb::object callback_;
   Clock::time_point last_;
   std::exception_ptr raised_;
+};
+
+// Costs by a function of Python's.
+class PythonCosts : public CostModel {
+ public:
+  explicit PythonCosts(nb::callable function) : function_(std::move(function)) {}
+  ~PythonCosts() override {
+    const nb::gil_scoped_acquire locked;
+    function_.reset();
+  }
+  PythonCosts(const PythonCosts&) = delete;
+  PythonCosts& operator=(const PythonCosts&) = delete;
+
+  std::optional<double> kernel_seconds(const Kernel& kernel) override {
+    const nb::gil_scoped_acquire locked;
+    std::string raised;
+    try {
+      return nb::cast<std::optional<double>>(
+          function_(kernel.function, kernel.target, kernel.variant));
+    } catch (const nb::python_error& wrong) {
+      raised = wrong.what();
+    } catch (const nb::cast_error&) {
+      raised = "it gives no number of seconds, nor None";
+    }
+    throw std::runtime_error("costs: " + raised);
+  }
+
+ private:
+  nb::object function_;
 };
 
 struct SharedWeights {
@@ -256,6 +287,10 @@ void bind_options(nb::module_& core) {
       .def_rw("budget_seconds", &P::budget_seconds)
       .def("set_effort",
            [](P& self, const std::string& effort) { self.effort = effort_of(effort); })
+      .def("set_costs",
+           [](P& self, nb::callable function) {
+             self.cost_model = std::make_shared<PythonCosts>(std::move(function));
+           })
       .def("share_weights",
            [](P& self, const SharedWeights& weights) { self.weight_forms = weights.forms; });
   nb::class_<D>(core, "DynamicOptions")

@@ -244,13 +244,15 @@ class Model:
         always_measure: bool = False,
         max_error: float = 0,
         shared_weights: Optional[SharedWeights] = None,
+        costs: Optional[Callable[[str, str, str], Optional[float]]] = None,
         check_inputs: Sequence[Mapping[str, Array]] = (),
         progress: Optional[Callable[[Progress], Any]] = None,
     ) -> Program:
         """A program in seconds, verified; after `budget` seconds of measuring a faster one, if that finds any.
 
         With `effort` ("fast", "default", "max") all costs are measured that could matter, for as long as it takes; the plan is known from
-        then on. Arguments are the command's flags (docs/command.md). `progress` is called a few times a second at most;
+        then on. Arguments are the command's flags (docs/command.md). `costs` gives the seconds of a kernel, of its function as text, its target and
+        its variant, in place of measuring, or None where it is measured. `progress` is called a few times a second at most;
         an exception that it raises, or Ctrl-C, ends the compilation, and what was measured is kept.
         """
         heard = None if progress is None else lambda *values: progress(Progress(*values))
@@ -259,7 +261,7 @@ class Model:
             targets=targets, exclude=exclude, pin=pin, devices=devices, memory=memory, threads=threads, effort=effort,
             budget=budget, database=database, config=config, worker=worker, frozen_costs=frozen_costs,
             strict_accuracy=strict_accuracy, always_measure=always_measure, max_error=max_error,
-            shared_weights=shared_weights)
+            shared_weights=shared_weights, costs=costs)
         return Program(self._core.compile(options, check_inputs=[_pick(inputs, names, "input") for inputs in check_inputs], progress=heard))
 
     def tune(self, better: Callable[[Program], Any], *, budget: Optional[float] = None, **options: Any) -> Tuning:

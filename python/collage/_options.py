@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os as _os
-from typing import Optional, Sequence, Union
+from typing import Callable, Optional, Sequence, Union
 
 from . import _core
 
@@ -28,6 +28,7 @@ def make_options(
     always_measure: bool = False,
     max_error: float = 0,
     shared_weights: Optional[_core.SharedWeights] = None,
+    costs: Optional[Callable[[str, str, str], Optional[float]]] = None,
 ) -> _core.Options:
     options = _core.Options()
     given = dict(targets=words(targets), exclude=words(exclude), pin=[pin] if isinstance(pin, str) else list(pin), devices=devices,
@@ -40,6 +41,8 @@ def make_options(
         options.budget_seconds = budget
     if shared_weights is not None:
         options.share_weights(shared_weights)
+    if costs is not None:
+        options.set_costs(costs)
     return options
 
 

@@ -114,6 +114,26 @@ def check_background_tuning(folder):
     assert stopped.done
 
 
+def check_costs(folder):
+    """Costs that a function gives stand in place of measured ones; the fastest program is found by the clock all the same."""
+    model = collage.load(saved(folder, tiny_models.small_net()))
+    image = np.random.default_rng(0).random((1, 3, 12, 12), np.float32)
+    expected = model.compile(targets="reference")(image)
+    asked = set()
+
+    def costs(function, target, variant):
+        asked.add((target, "nn.conv2d" in function, variant != ""))
+        return {"native": 2e-3, "onednn": 3e-3}.get(target)
+
+    program = model.compile(targets="native,onednn", threads=1, effort="fast", costs=costs, database=os.path.join(folder, "given.db"))
+    for kernel in program.report["kernels"]:
+        assert kernel["cost_ms"]["median"] == {"native": 2.0, "onednn": 3.0}[kernel["target"]], kernel
+    np.testing.assert_allclose(program(image), expected, rtol=1e-3, atol=1e-5)
+    assert {target for target, is_convolution, varies in asked if is_convolution and varies} >= {"native", "onednn"}, asked
+    for wrong, words in ((lambda *kernel: "much", "it gives no number of seconds"), (lambda *kernel: 1 / 0, "ZeroDivisionError")):
+        refused(collage.Error, lambda: model.compile(targets="native,onednn", effort="fast", costs=wrong), words)
+
+
 def check_memory(folder):
     """What `empty` makes is aligned; results go where the caller says."""
     compiled = program(folder, tiny_models.relu_model((3, 5)))
@@ -338,7 +358,7 @@ def check_torch(folder):
 
 
 def main(arguments):
-    chosen = [check_results, check_measured_program, check_background_tuning, check_memory, check_overlaps, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts,
+    chosen = [check_results, check_measured_program, check_background_tuning, check_costs, check_memory, check_overlaps, check_refusals, check_names_as_text, check_ending_early, check_lock, check_artifacts,
               check_report, check_operators, check_types, check_command]
     return built_package.run(chosen, arguments, with_torch=[check_torch])
 
