@@ -58,7 +58,7 @@ def check_run(bench):
     for given in ((), ("--inputs", "image=given.npy")):
         expected = saved(bench, "run", "net.onnx", *given, *COMPILE)
         assert saved(bench, "run", "net.collage", *given) == expected
-        assert saved(bench, "run", "net.collage", "--recompile", *given, *COMPILE) == expected
+        assert saved(bench, "run", "net.collage", "--for", "this", *given, *COMPILE) == expected
     bench.run("run", "net.collage", cache="another")
     assert not os.path.exists(bench.path("another")), "running an artifact made a cache"
 
@@ -94,11 +94,11 @@ def check_compile(bench):
 
 
 def check_half_precision(bench):
-    """A float16 model's artifact is held to the model's own arithmetic, as the model is, and so is what --recompile makes of it."""
+    """A float16 model's artifact is held to the model's own arithmetic, as the model is, and so is what --for this makes of it."""
     onnx.save(tiny_models.in_float16(tiny_models.small_net(filters=32)), bench.path("half.onnx"))
     expected = saved(bench, "compile", "half.onnx", "-o", "half.collage", *COMPILE)
     assert saved(bench, "run", "half.collage") == expected and len(expected) == 10 * 2
-    for flags in ((), ("--recompile", *COMPILE)):
+    for flags in ((), ("--for", "this", *COMPILE)):
         said = bench.run("verify", "half.collage", *flags)
         assert "(|a-b| <= 0.01 s, as the model rounds to float16)" in said, said
 
@@ -180,16 +180,16 @@ def check_refusals(bench):
         file.write(whole[:unread["offset"]] + bytes([whole[unread["offset"]] ^ 1]) + whole[unread["offset"] + 1:])
     bench.run("run", "unread.collage")
     assert "entry 'module.weights' is damaged" in bench.run("verify", "unread.collage", status=3)
-    assert "--layerwise wants --recompile" in bench.run("verify", "net.collage", "--layerwise", status=2)
+    assert "--layerwise wants --for this" in bench.run("verify", "net.collage", "--layerwise", status=2)
     for threads in ("1", "3"):
         assert f", {threads} threads" in bench.run("run", "net.collage", "--threads", threads)
     assert "is compiled already" in bench.run("run", "net.collage", "--targets", "native", status=2)
     assert "ends in .collage" in bench.run("compile", "net.onnx", "-o", "net.bin", status=2)
     assert "is compiled already" in bench.run("compile", "net.collage", "-o", "again.collage", status=2)
-    assert "--recompile" in bench.run("bench", "net.collage", "--layers", status=2)
-    assert "wants the model's own file" in bench.run("bench", "net.collage", "--recompile", "--compare", "onnxruntime", status=2)
+    assert "--for this" in bench.run("bench", "net.collage", "--layers", status=2)
+    assert "wants the model's own file" in bench.run("bench", "net.collage", "--for", "this", "--compare", "onnxruntime", status=2)
     for flags in (("--shapes", "image=1x3x12x12"), ("--dim", "batch=1")):
-        assert "cannot be given" in bench.run("run", "net.collage", "--recompile", *flags, status=2)
+        assert "cannot be given" in bench.run("run", "net.collage", "--for", "this", *flags, status=2)
     bench.run("run", "absent.collage", status=2)
 
 

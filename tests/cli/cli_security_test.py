@@ -47,7 +47,7 @@ class Folder:
 def check_signed(bench):
     """Every sub-command that takes an artifact takes the signed one with the right key, and refuses all else in one line."""
     verbs = (("run",), ("bench", "--duration", "0.1"), ("verify",), ("explain",), ("view", "-o", "page.html"),
-             ("run", "--recompile", *COMPILE))
+             ("run", "--for", "this", *COMPILE))
     for verb in verbs:
         for file in ("signed.collage", "plain.collage"):
             bench.run(verb[0], file, *verb[1:])

@@ -106,7 +106,7 @@ TEST_P(Half, AnErrorMayBeAllowedBesides) {
   EXPECT_DOUBLE_EQ(model_reference(loaded, 2e-2).tolerance.of_scale, own + 2e-2);
 }
 
-// `verify` and --recompile of an artifact hold its program to the model's own form too.
+// `verify` and --for this of an artifact hold its program to the model's own form too.
 TEST_P(Half, AnArtifactHoldsTheModelAsItWasImported) {
   const Model loaded = model();
   options_.targets = {"reference"};

@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-MOST_LONG_FLAGS = 35
+MOST_LONG_FLAGS = 34
 VARIABLES = {"COLLAGE_CACHE", "COLLAGE_DUMP", "COLLAGE_DISABLE_PASS", "COLLAGE_PYTHON"}
 # What the tests alone set: another worker, what a worker may take, the inputs that kernels are checked on, and other shipped costs.
 OF_TESTS = {"COLLAGE_WORKER", "COLLAGE_MEASURE_TIMEOUT", "COLLAGE_MEASURE_MEMORY", "COLLAGE_CHECK_SEED", "COLLAGE_COSTS"}

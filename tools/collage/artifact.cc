@@ -135,7 +135,7 @@ Status check_flags(const SharedOptions& options) {
   if (compiles)
     return usage_error(
         "{}: is compiled already: its targets, shapes and precision stay, unless "
-        "--recompile is given",
+        "--for this is given",
         options.model);
   return {};
 }
@@ -183,7 +183,7 @@ Result<OpenedArtifact> open_artifact(const SharedOptions& options, EmbeddedWeigh
   Result<LoadedArtifact> loaded = load_artifact(file).with_context(options.model);
   if (!loaded) {
     if (loaded.status().code() != ErrorCode::kUnavailable) return std::move(loaded).status();
-    return error(ErrorCode::kUnavailable, "{} (--recompile compiles the model inside it)",
+    return error(ErrorCode::kUnavailable, "{} (--for this compiles the model inside it)",
                  loaded.status().to_string());
   }
   Executor executor = TRY(Executor::create(loaded->plan, loaded->threads()));

@@ -1,5 +1,5 @@
 // Artifacts (F.collage) in place of models: sub-commands run, time, check and show their contents;
-// with --recompile the model inside is compiled like any other.
+// with --for the model inside is compiled like any other.
 #pragma once
 
 #include "artifact/load_artifact.h"
@@ -13,7 +13,7 @@ bool is_artifact(const std::string& path);
 std::string kernels_of(const Plan& plan);
 // Returns whether the sub-command takes its program from an artifact.
 inline bool runs_artifact(const SharedOptions& options) {
-  return is_artifact(options.model) && !options.recompile;
+  return is_artifact(options.model) && options.machine.empty();
 }
 
 // Opens the artifact's file and checks the signature that is required.

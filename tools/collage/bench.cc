@@ -54,7 +54,7 @@ bool is_runtime(const std::string& text) { return text == "onnxruntime" || text 
 Status bench(const BenchOptions& options) {
   if (runs_artifact(options)) {
     if (compares(options) || options.layers || options.streams > 0)
-      return usage_error("{}: is timed as it is: other flags of bench want --recompile",
+      return usage_error("{}: is timed as it is: other flags of bench want --for this",
                          options.model);
     if (std::optional<StagedProgram> staged = TRY(staged_artifact(options)))
       return bench_staged(*staged, options);

@@ -43,7 +43,7 @@ Status check_output(const CompileOptionsOfTool& options) {
   if (!is_artifact(options.output))
     return usage_error("-o {}: an artifact's name ends in .collage", options.output);
   if (runs_artifact(options))
-    return usage_error("{}: is compiled already (--recompile compiles the model inside it)",
+    return usage_error("{}: is compiled already (--for this compiles the model inside it)",
                        options.model);
   return {};
 }
@@ -91,6 +91,7 @@ Status convert(const CompileOptionsOfTool& options) {
 
 Status compile_to_file(CompileOptionsOfTool options) {
   TRY(check_output(options));
+  if (options.machine != "this") options.for_fingerprint = options.machine;
   if (!options.for_fingerprint.empty()) TRY(check_for_another(options));
   const std::string key = TRY(signing_key(options));
   if (!options.buckets.buckets.empty()) {
@@ -152,10 +153,6 @@ Command add_compile(CLI::App& app) {
                    "what to write: an artifact (.collage), a library of native's kernels (.a or "
                    ".so) with a C header, or a module whose kernels are stated (.relay)")
       ->check(CLI::IsMember({"artifact", "library", "module"}));
-  command->add_option(
-      "--for", options->for_fingerprint,
-      "the fingerprint of another machine, whose costs are in the database: compile "
-      "for it");
   command->add_option("--sign", options->signing_key,
                       "a private key (Ed25519, PEM) that signs the artifact");
   return {command, [options] { return compile_to_file(*options); }};

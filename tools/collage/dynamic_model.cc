@@ -9,8 +9,8 @@
 #include "backend/targets/plugins.h"
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
+#include "frontend/script/script.h"
 #include "runtime/npy.h"
-#include "tensor_program/script/script.h"
 #include "verify/comparison.h"
 
 namespace collage::tool {

@@ -144,8 +144,12 @@ void add_target_flags(CLI::App& command, SharedOptions& options) {
       .add_option("--memory", options.memory,
                   "DEVICE=BYTES: the most that the program may keep on a device (gpu:0=500M)")
       ->allow_extra_args(false);
-  command.add_flag("--recompile", options.recompile,
-                   "of an artifact: compile the model inside it for this machine");
+  CLI::Option* machine =
+      command.add_option("--for", options.machine,
+                         "this: of an artifact, compile the model inside it for this machine. "
+                         "`compile` also takes the "
+                         "fingerprint of another machine, whose costs are in the database");
+  if (command.get_name() != "compile") machine->check(CLI::IsMember({"this"}));
   command.add_option("--require-signature", options.required_signature,
                      "a public key (Ed25519, PEM): refuse artifacts that its owner did not sign");
   command

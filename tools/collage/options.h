@@ -21,7 +21,8 @@ struct SharedOptions : ProgramOptions {
   std::string model;
   std::vector<std::string> shapes, dims, constants, inputs, plugins, data_roots;
   std::string accuracy = "default", given_effort, json, save_outputs, required_signature;
-  bool recompile = false;  // the model inside an artifact
+  // What is compiled for: "", "this", of an artifact's model, or another's fingerprint (--for).
+  std::string machine;
 };
 
 // Seconds that commands whose program stays measure for, unless the user says how long.

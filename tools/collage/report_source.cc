@@ -5,10 +5,10 @@
 #include "artifact.h"
 #include "backend/targets/backends.h"
 #include "base/resident_memory.h"
+#include "frontend/script/script.h"
 #include "report/layers.h"
 #include "report/read_report.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script.h"
 
 namespace collage::tool {
 

@@ -94,7 +94,7 @@ Status verify(const VerifyOptions& options) {
   if (runs_artifact(options)) {
     if (options.layerwise)
       return usage_error(
-          "{}: --layerwise wants --recompile: an artifact's kernels do not say what "
+          "{}: --layerwise wants --for this: an artifact's kernels do not say what "
           "they compute",
           options.model);
     if (!expectation.runtime.empty())
