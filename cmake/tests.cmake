@@ -56,6 +56,10 @@ foreach(room cost measure)
 endforeach()
 
 # What device planning gives is verified as between passes; tensor programs state memory scopes.
+# What passes leave of calls with effects is printed as script too.
+add_library(collage_test_passes INTERFACE)
+target_link_libraries(collage_test_passes INTERFACE collage_frontend_script)
+
 add_library(collage_passes_devices INTERFACE)
 target_link_libraries(collage_passes_devices INTERFACE collage_passes)
 
@@ -91,7 +95,7 @@ set(COLLAGE_TEST_ENVIRONMENT COLLAGE_BIN=$<TARGET_FILE:collage> COLLAGE_SOURCE_D
 if(COLLAGE_SANITIZE)
   list(APPEND COLLAGE_TEST_ENVIRONMENT UBSAN_OPTIONS=print_stacktrace=1 TBB_ENABLE_SANITIZERS=1)
 endif()
-set(COLLAGE_LEAKFREE_ROOMS base runtime ir ops tensor_program frontend_onnx passes passes_devices partition dynamic_host fuzz_models)
+set(COLLAGE_LEAKFREE_ROOMS base runtime ir ops tensor_program frontend_onnx frontend_script passes passes_devices partition dynamic_host fuzz_models)
 
 # Absolute paths stay off the command lines of compilers, which ccache hashes: only those who include this header depend on them.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/tests/test_paths.h CONTENT

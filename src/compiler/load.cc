@@ -3,11 +3,11 @@
 #include "base/stopwatch.h"
 #include "compiler/model_stages.h"
 #include "frontend/onnx/importer.h"
+#include "frontend/script/script.h"
 #include "passes/inline_functions.h"
 #include "passes/passes.h"
 #include "passes/widen_halves.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script.h"
 
 namespace collage {
 

@@ -4,10 +4,10 @@
 #include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
 #include "compiler/model_stages.h"
+#include "frontend/script/script.h"
 #include "ir/text_printer.h"
 #include "passes/verify.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script.h"
 
 namespace collage {
 

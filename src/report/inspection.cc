@@ -5,8 +5,8 @@
 #include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
 #include "choose/claims.h"
+#include "frontend/script/script.h"
 #include "ir/work.h"
-#include "tensor_program/script/script.h"
 
 namespace collage {
 

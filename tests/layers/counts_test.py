@@ -68,11 +68,11 @@ def wide_functions(text, most=6):
 
 
 def largest_room():
-    """The lines of the largest room; each backend's folder is counted alone."""
+    """The lines of the largest room; each backend's and each frontend's folder is counted alone."""
     rooms = {}
     for path, text in files("src"):
         parts = path.split(os.sep)
-        room = os.sep.join(parts[:3 if parts[1] == "backend" and len(parts) > 3 else 2])
+        room = os.sep.join(parts[:3 if parts[1] in ("backend", "frontend") and len(parts) > 3 else 2])
         rooms.setdefault(room, []).extend([room] * text.count("\n"))
     return max(rooms.values(), key=len)
 
@@ -99,7 +99,7 @@ COUNTS = {
 }
 
 # What each count may be.
-LIMITS = {"lines": 130_200, "rooms": 19, "lines of the largest room": 12_300, "files of the fullest folder": 60, "types that describe a cover": 3, "functions of more than six parameters": 5}
+LIMITS = {"lines": 130_200, "rooms": 19, "lines of the largest room": 12_000, "files of the fullest folder": 60, "types that describe a cover": 3, "functions of more than six parameters": 5}
 
 PLANTED = [
     (cover_types, "struct NamedCover {\nclass Other {\nstruct KernelChoice;\nstruct ListedKernel : Base {\n", ["NamedCover", "ListedKernel"]),

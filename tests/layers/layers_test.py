@@ -22,7 +22,7 @@ def read_rooms(cmake):
     for name, rest in re.findall(r"^(?:collage_room|include)\(([\w/]+)([^)]*)\)", cmake, re.MULTILINE):
         depends = re.search(r"DEPENDS ((?:(?!LIBS)\w+ ?)+)", rest.replace("\n", " "))
         direct = {re.sub(r"^(backend|dynamic)(s?|_\w+)$", r"\1", re.sub(r"^backend_\w+_kernels$", "kernels", one))
-                  .replace("frontend_onnx", "frontend/onnx") for one in (depends[1].split() if depends else [])}
+                  .replace("frontend_", "frontend/") for one in (depends[1].split() if depends else [])}
         if name == "kernels":
             direct = {"tensor_program"}
         elif name == "backend":

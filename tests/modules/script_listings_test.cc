@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "case_file.h"
+#include "frontend/script/script.h"
 #include "ir/structural.h"
 #include "modules/external_functions.h"
 #include "ops/interpreter.h"
@@ -15,7 +16,6 @@
 #include "passes/inline_functions.h"
 #include "tensor_program/external.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script.h"
 #include "test_paths.h"
 #include "verify/comparison.h"
 #include "verify/synthetic.h"

@@ -10,6 +10,7 @@
 #include <regex>
 #include <sstream>
 
+#include "frontend/script/script.h"
 #include "ir/op.h"
 #include "ir/structural.h"
 #include "ir/text_parser.h"
@@ -22,7 +23,6 @@
 #include "tensor_program/call.h"
 #include "tensor_program/external.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script.h"
 
 namespace collage {
 namespace {

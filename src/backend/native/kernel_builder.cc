@@ -302,7 +302,8 @@ Result<BuiltKernel> build_conversion(const TensorType& type, ChannelLayout from,
   const Expr var = make_var("x", type);
   const tensor_program::Program copy =
       TRY(tensor_program::emit(make_function({var}, var), {.layouts = {from, to}}));
-  return translated({.program = TRY(with_schedule(plan_stages(copy), {}, 2)), .whole = true});
+  return translated(
+      {.program = TRY(with_schedule(tensor_program::plan_stages(copy), {}, 2)), .whole = true});
 }
 
 }  // namespace collage::native

@@ -2,7 +2,7 @@
 //
 //   function   flat, with the products that the variant computes: of real numbers, or of integers
 //   program    its stages (tensor_program/emit/emit.h), or what the caller of a program wrote
-//   planned    the stages that are kept, and where sums are computed (stages/stage_plan.h)
+//   planned    the stages that are kept, and where sums are computed (tensor_program/stage_plan.h)
 //   scheduled  with the variant's schedule (stages/stage_schedule.h, symbolic/symbolic_schedule.h)
 //   halide     the loops, behind Halide's lowering and the lowering of codegen/built_kernel.h
 //   assembly   of the object that becomes the kernel's library (codegen/code_cache.h)

@@ -27,7 +27,7 @@ Result<BuiltKernel> stage_kernel(const Function& function, const Request& reques
   if (request.variant.outputs[0].layout != Layout()) layouts = layouts_of(request.variant);
   tp::Program program = TRY(emitted_stages(function, std::move(layouts)));
   TRY(dump_program(request.dump, "program", program));
-  StagePlan plan = plan_stages(std::move(program), schedule->keep);
+  tp::StagePlan plan = tp::plan_stages(std::move(program), schedule->keep);
   TRY(dump_program(request.dump, "planned", plan.program));
   program = TRY(with_schedule(std::move(plan), *schedule, request.threads));
   return kernel_of({.program = guarded_loops(std::move(program), true),

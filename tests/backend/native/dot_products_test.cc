@@ -22,7 +22,7 @@ namespace tp = tensor_program;
 
 /// The program after its sum became one of the intrinsic's, in panels of 8 columns.
 std::string rewritten(const std::string& text, const std::string& intrinsic) {
-  StagePlan plan = plan_stages(tp::parse_program(text).value());
+  tp::StagePlan plan = tp::plan_stages(tp::parse_program(text).value());
   if (plan.sums.size() != 1) return "no sum";
   if (!use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic(intrinsic), 8, 8)) return "none";
   EXPECT_EQ(plan.sums[0].intrinsic, tp::find_intrinsic(intrinsic));
@@ -95,7 +95,7 @@ TEST(DotProducts, OfRowsWithAZeroPoint) {
   program.buffers[1].value = b;
   const std::vector<Tensor> expected = tp::evaluate(program, std::vector<Tensor>{a}).value();
   for (const char* intrinsic : {"dot_uint8x4", "dot_int16x2"}) {
-    StagePlan plan = plan_stages(program);
+    tp::StagePlan plan = tp::plan_stages(program);
     ASSERT_TRUE(use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic(intrinsic), 8, 8));
     const std::vector<Tensor> got = tp::evaluate(plan.program, std::vector<Tensor>{a}).value();
     for (int64_t i = 0; i < expected[0].size(); ++i)
@@ -128,7 +128,7 @@ TEST(DotProducts, OfRowsWithAComputedZeroPoint) {
   for (int64_t i = 0; i < a.size(); ++i) a.data<uint8_t>()[i] = static_cast<uint8_t>(i * 89);
   for (int64_t i = 0; i < b.size(); ++i) b.data<int8_t>()[i] = static_cast<int8_t>(i * 37);
   program.buffers[1].value = b;
-  StagePlan plan = plan_stages(program);
+  tp::StagePlan plan = tp::plan_stages(program);
   ASSERT_TRUE(use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic("dot_uint8x4"), 8, 8));
   for (const int32_t zero : {0, 117, 255, -1000000}) {
     const std::vector<Tensor> inputs{a, Tensor::from<int32_t>({}, {zero})};
@@ -238,7 +238,7 @@ TEST(DotProducts, OfTwoGroupsAtATime) {
     for (int64_t i = 0; i < b.size(); ++i)
       b.data<int8_t>()[i] = static_cast<int8_t>(i % 3 == 0 ? -bound : bound);
     program.buffers[1].value = b;
-    StagePlan plan = plan_stages(program);
+    tp::StagePlan plan = tp::plan_stages(program);
     ASSERT_TRUE(use_intrinsic(plan, plan.sums[0], *tp::find_intrinsic("dot_uint8x4_twice"), 8, 8));
     EXPECT_TRUE(tp::verify(plan.program).ok());
     EXPECT_EQ(plan.sums[0].intrinsic->name,

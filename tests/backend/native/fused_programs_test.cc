@@ -76,8 +76,8 @@ TEST(FusedPrograms, ConstantWeightsArePackedWhenCompiled) {
   const Expr y = program_call({x, weights({24, 32})}, product_text(16, 24, 32));
   const Function f = function({x}, call("nn.relu", {y}));
   check_function(f);
-  const auto program =
-      with_schedule(plan_stages(emitted_stages(f).value()), {.rows = 0, .packed = true}, 2);
+  const auto program = with_schedule(tensor_program::plan_stages(emitted_stages(f).value()),
+                                     {.rows = 0, .packed = true}, 2);
   ASSERT_TRUE(program.ok()) << program.status().to_string();
   // Panels are as wide as the processor's register tile.
   EXPECT_THAT(program->to_string(),

@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 tensor_program::Program program_of(const Function& function) {
   const StageSchedule schedule =
       parse_stage_schedule(variants_of(function, kStages)[0].name).value();
-  return with_schedule(plan_stages(emitted_stages(function).value()), schedule, 2).value();
+  return with_schedule(tensor_program::plan_stages(emitted_stages(function).value()), schedule, 2)
+      .value();
 }
 
 void expect_same_program_and_values(const Function& function,

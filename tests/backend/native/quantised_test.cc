@@ -377,7 +377,7 @@ TEST(Quantised, WeightsOfAConvolutionAreConstant) {
 /// The steps of the function's schedule in the plain layout.
 std::string schedule_of(const Function& f) {
   const std::string text =
-      with_schedule(plan_stages(emitted_stages(f).value()), {}, 2)->to_string();
+      with_schedule(tensor_program::plan_stages(emitted_stages(f).value()), {}, 2)->to_string();
   return text.substr(text.find("schedule"));
 }
 

@@ -19,8 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string scheduled_text(const Function& function) {
-  const auto program =
-      with_schedule(plan_stages(emitted_stages(function).value()), StageSchedule(), 2);
+  const auto program = with_schedule(tensor_program::plan_stages(emitted_stages(function).value()),
+                                     StageSchedule(), 2);
   EXPECT_TRUE(program.ok()) << program.status().to_string();
   return program->to_string();
 }

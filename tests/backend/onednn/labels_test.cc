@@ -45,7 +45,7 @@ TEST(OneDnnLabels, ComputeWhatTheSumsDo) {
   const auto* function = tensor_program::find_external("onednn.matmul");
   ASSERT_NE(function, nullptr);
   const std::vector<TensorType> wrong{{{5, 7}, DType::kFloat32}, {{5, 7}, DType::kFloat32}};
-  EXPECT_FALSE(function->types(wrong).ok());
+  EXPECT_FALSE(function->types(wrong, {}).ok());
 }
 
 }  // namespace

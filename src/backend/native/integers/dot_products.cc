@@ -155,14 +155,14 @@ bool multiplies_integers_faster() {
   return has_any(vnni_features()) && !has_any({Halide::Target::AVX512_SapphireRapids});
 }
 
-bool can_use_intrinsic(const StagePlan& plan, const tp::Intrinsic& intrinsic) {
-  return std::any_of(plan.sums.begin(), plan.sums.end(), [&](const TiledSum& sum) {
+bool can_use_intrinsic(const tp::StagePlan& plan, const tp::Intrinsic& intrinsic) {
+  return std::any_of(plan.sums.begin(), plan.sums.end(), [&](const tp::TiledSum& sum) {
     return factors_of(plan, sum, intrinsic).has_value();
   });
 }
 
-bool use_intrinsic(StagePlan& plan, TiledSum& tiled, const tp::Intrinsic& intrinsic, int64_t width,
-                   int64_t lanes) {
+bool use_intrinsic(tp::StagePlan& plan, tp::TiledSum& tiled, const tp::Intrinsic& intrinsic,
+                   int64_t width, int64_t lanes) {
   const std::optional<Factors> factors = factors_of(plan, tiled, intrinsic);
   if (!factors) return false;
   std::vector<Stage>& stages = plan.program.stages;

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "backend/native/stages/stage_plan.h"
 #include "tensor_program/intrinsic.h"
+#include "tensor_program/stage_plan.h"
 
 namespace collage::native {
 
@@ -47,10 +47,11 @@ bool multiplies_integers_faster();
 /// False, with no stage changed, where the sum has too odd a number of columns or terms, a copy
 /// would hold more than what it is made of, or what is multiplied may not fit the types. Columns
 /// divide by the width, which divides by the lanes.
-bool use_intrinsic(StagePlan& plan, TiledSum& sum, const tensor_program::Intrinsic& intrinsic,
-                   int64_t width, int64_t lanes);
+bool use_intrinsic(tensor_program::StagePlan& plan, tensor_program::TiledSum& sum,
+                   const tensor_program::Intrinsic& intrinsic, int64_t width, int64_t lanes);
 
 /// Whether some sum of the plan may become one of the intrinsic's.
-bool can_use_intrinsic(const StagePlan& plan, const tensor_program::Intrinsic& intrinsic);
+bool can_use_intrinsic(const tensor_program::StagePlan& plan,
+                       const tensor_program::Intrinsic& intrinsic);
 
 }  // namespace collage::native

@@ -141,7 +141,7 @@ bool take_windows(Factors& found, const std::vector<tp::Axis>& axes) {
 
 }  // namespace
 
-std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& tiled,
+std::optional<Factors> factors_of(const tp::StagePlan& plan, const tp::TiledSum& tiled,
                                   const tp::Intrinsic& intrinsic) {
   if (!tiled.rows) return std::nullopt;
   const Stage& sum = *plan.program.find_stage(tiled.sum);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/native/stages/stage_plan.h"
+#include "tensor_program/stage_plan.h"
 
 namespace collage::native {
 
@@ -31,7 +31,8 @@ struct Factors {
 
 /// None where the sum has too odd a number of columns or terms, a copy would hold elements many
 /// times, or what is multiplied may not fit the intrinsic's types.
-std::optional<Factors> factors_of(const StagePlan& plan, const TiledSum& sum,
+std::optional<Factors> factors_of(const tensor_program::StagePlan& plan,
+                                  const tensor_program::TiledSum& sum,
                                   const tensor_program::Intrinsic& intrinsic);
 
 }  // namespace collage::native

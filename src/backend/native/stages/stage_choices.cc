@@ -24,7 +24,7 @@ constexpr int64_t kCacheBytes = 256 << 10;  // what stays in L2 beside what pass
 
 /// Rows of the result for a task: the best of those that are few and of those that are many, as far
 /// as what a task computes stays in L2 and there are tasks enough.
-std::vector<int64_t> block_sizes(const StagePlan& plan, size_t depth, int threads) {
+std::vector<int64_t> block_sizes(const tp::StagePlan& plan, size_t depth, int threads) {
   constexpr int64_t kMany = 24, kMost = 96;
   const Stage& result = *result_of(plan.program);
   const int64_t extent = result.axes[depth - 1].extent;
@@ -46,7 +46,7 @@ std::vector<int64_t> block_sizes(const StagePlan& plan, size_t depth, int thread
       double cost = static_cast<double>(round_up(extent, rows)) / static_cast<double>(extent) *
                     (1 + 2 / static_cast<double>(rows));
       double sums = 0, tiles = 0;
-      for (const TiledSum& sum : plan.sums) {
+      for (const tp::TiledSum& sum : plan.sums) {
         if (!sum.rows) continue;
         tiles += stage_tile(*sum.rows + 1 == depth ? rows : 1,
                             plan.program.find_stage(sum.consumer)->axes.back().extent,
@@ -160,9 +160,9 @@ std::optional<StageSchedule> parse_stage_schedule(std::string_view text) {
 }
 
 std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threads) {
-  const StagePlan plan = plan_stages(program);
+  const tp::StagePlan plan = tp::plan_stages(program);
   bool products = false, heavy = false;
-  for (const TiledSum& tiled : plan.sums) {
+  for (const tp::TiledSum& tiled : plan.sums) {
     if (!tiled.rows) continue;
     products = true;
     const Stage& sum = *plan.program.find_stage(tiled.sum);
@@ -189,9 +189,9 @@ std::vector<StageSchedule> stage_schedules(const tp::Program& program, int threa
 }
 
 /// Whether columns of that element type that serve many rows do not stay in a cache.
-bool has_heavy_columns(const StagePlan& plan, DType element) {
+bool has_heavy_columns(const tp::StagePlan& plan, DType element) {
   constexpr int64_t kManyRows = 32;
-  return std::any_of(plan.sums.begin(), plan.sums.end(), [&](const TiledSum& tiled) {
+  return std::any_of(plan.sums.begin(), plan.sums.end(), [&](const tp::TiledSum& tiled) {
     if (!tiled.rows) return false;
     const Stage& sum = *plan.program.find_stage(tiled.sum);
     int64_t bytes = sum.axes.back().extent * static_cast<int64_t>(dtype_size(element));
@@ -202,7 +202,7 @@ bool has_heavy_columns(const StagePlan& plan, DType element) {
 
 std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads) {
   std::vector<StageSchedule> schedules;
-  const StagePlan plan = plan_stages(program);
+  const tp::StagePlan plan = tp::plan_stages(program);
   size_t element = 0;  // of the first that can be used: wider ones multiply fewer at a time
   for (const tp::Intrinsic* intrinsic : machine_intrinsics()) {
     const size_t own = dtype_size(intrinsic->lanes_dtype());
@@ -224,9 +224,9 @@ std::vector<StageSchedule> dot_schedules(const tp::Program& program, int threads
 }
 
 std::vector<StageDecision> stage_decisions(const tp::Program& program) {
-  const StagePlan plan = plan_stages(program);
+  const tp::StagePlan plan = tp::plan_stages(program);
   bool products = false, windows = false, element_wise = false;
-  for (const TiledSum& sum : plan.sums) {
+  for (const tp::TiledSum& sum : plan.sums) {
     products = products || sum.rows.has_value();
     windows = windows || !sum.rows.has_value();
   }
@@ -253,7 +253,7 @@ std::vector<StageDecision> stage_decisions(const tp::Program& program) {
     decisions.push_back({"tile rows", {0, 1, 2, 3, 4, 6, 8, 12}});
     decisions.push_back({"packed", {0, 1}});
   }
-  if (program.stages.size() > 1) decisions.push_back({"keep", {kKeeping, 1, 64}});
+  if (program.stages.size() > 1) decisions.push_back({"keep", {tp::kKeeping, 1, 64}});
   return decisions;
 }
 

@@ -24,8 +24,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/native/stages/stage_plan.h"
 #include "tensor_program/program.h"
+#include "tensor_program/stage_plan.h"
 
 namespace collage::native {
 
@@ -37,7 +37,7 @@ struct StageSchedule {
   std::optional<int64_t> tasks = {};
   int64_t tile_rows = 0, tile_vectors = 0;  ///< 0: by estimate
   bool scalar = false;
-  int64_t keep = kKeeping;  ///< additions an element
+  int64_t keep = tensor_program::kKeeping;  ///< additions an element
 
   std::string to_string() const;
   bool operator==(const StageSchedule&) const = default;

@@ -56,7 +56,7 @@ Rows rows_read(const Stage& reader, const std::string& name, size_t depth) {
 
 }  // namespace
 
-std::map<std::string, bool> aligned_stages(const StagePlan& plan, size_t depth) {
+std::map<std::string, bool> aligned_stages(const tp::StagePlan& plan, size_t depth) {
   const std::vector<Stage>& stages = plan.program.stages;
   const Stage& result = *result_of(plan.program);
   std::map<std::string, bool> aligned{{result.name, true}};
@@ -86,7 +86,7 @@ std::map<std::string, bool> aligned_stages(const StagePlan& plan, size_t depth) 
   return aligned;
 }
 
-size_t depth_of_rows(const StagePlan& plan) {
+size_t depth_of_rows(const tp::StagePlan& plan) {
   const Stage* result = result_of(plan.program);
   if (result == nullptr || !result->updates.empty()) return 0;
   for (size_t depth = result->axes.size(); depth-- > 1;) {

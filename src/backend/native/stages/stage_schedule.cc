@@ -34,7 +34,7 @@ bool starts_at_constant(const tp::Term& index, const std::string& loop) {
 /// Writes the schedule of a plan.
 class Scheduler {
  public:
-  Scheduler(StagePlan plan, const StageSchedule& schedule, int threads)
+  Scheduler(tp::StagePlan plan, const StageSchedule& schedule, int threads)
       : plan_(std::move(plan)), schedule_(schedule), threads_(threads) {}
 
   Result<tp::Program> run() {
@@ -44,7 +44,7 @@ class Scheduler {
     pack();
     if (!schedule_.intrinsic.empty() &&
         std::none_of(plan_.sums.begin(), plan_.sums.end(),
-                     [](const TiledSum& sum) { return sum.intrinsic != nullptr; }))
+                     [](const tp::TiledSum& sum) { return sum.intrinsic != nullptr; }))
       return unsupported("native: no sum that {} computes", schedule_.intrinsic);
     if (depth_ > 0) {
       result_ = result_of(program())->name;
@@ -85,7 +85,7 @@ class Scheduler {
     return intrinsic == nullptr ? 0 : static_cast<int64_t>(intrinsic->products());
   }
 
-  StageTile tile_for(const Stage& consumer, const std::vector<const TiledSum*>& sums) const {
+  StageTile tile_for(const Stage& consumer, const std::vector<const tp::TiledSum*>& sums) const {
     const size_t columns = consumer.axes.size() - 1;
     const int64_t rows = sums[0]->rows ? extent_of(consumer, *sums[0]->rows) : 1;
     const bool window = window_lines_.count(consumer.name) != 0;
@@ -98,7 +98,7 @@ class Scheduler {
   /// the place of the rows.
   void take_lines() {
     if (schedule_.lines == 1) return;
-    for (TiledSum& sum : plan_.sums) {
+    for (tp::TiledSum& sum : plan_.sums) {
       const Stage& consumer = *program().find_stage(sum.consumer);
       if (sum.rows || consumer.axes.size() < 2) continue;
       sum.rows = consumer.axes.size() - 2;
@@ -108,7 +108,7 @@ class Scheduler {
 
   void pack() {
     bool any = false;
-    for (TiledSum& sum : plan_.sums) {
+    for (tp::TiledSum& sum : plan_.sums) {
       const Stage consumer = *program().find_stage(sum.consumer);
       if (!sum.rows || window_lines_.count(consumer.name) != 0) continue;
       const StageTile tile = tile_for(consumer, plan_.sums_of(sum.consumer));
@@ -116,13 +116,14 @@ class Scheduler {
         any = use_intrinsic(plan_, sum, *intrinsic, tile.columns, tile.lanes) || any;
       } else if (consumer.axes[*sum.rows].extent >= 4 &&
                  consumer.axes.back().extent % tile.columns == 0) {
-        any = pack_columns(plan_, sum, tile.columns, schedule_.packed) || any;
+        any = tp::pack_columns(plan_, sum, tile.columns, schedule_.packed) || any;
       }
     }
     if (!any) return;
     // Copies of weights are made once, here.
     const Result<tp::Program> folded = tp::fold_constants(program());
-    if (folded.ok() && std::all_of(plan_.sums.begin(), plan_.sums.end(), [&](const TiledSum& sum) {
+    if (folded.ok() &&
+        std::all_of(plan_.sums.begin(), plan_.sums.end(), [&](const tp::TiledSum& sum) {
           return folded->find_stage(sum.sum) != nullptr &&
                  folded->find_stage(sum.consumer) != nullptr;
         }))
@@ -130,7 +131,7 @@ class Scheduler {
   }
 
   void schedule_stage(const Stage& stage) {
-    const std::vector<const TiledSum*> sums = plan_.sums_of(stage.name);
+    const std::vector<const tp::TiledSum*> sums = plan_.sums_of(stage.name);
     Steps steps(program(), stage.name);
     if (is_in_block(stage)) {
       if (stage.name != result_) steps.compute_at(result_, block_loop_);
@@ -256,7 +257,7 @@ class Scheduler {
   }
 
   /// The loops of a stage in whose tiles sums are computed.
-  void schedule_consumer(const Stage& consumer, const std::vector<const TiledSum*>& sums) {
+  void schedule_consumer(const Stage& consumer, const std::vector<const tp::TiledSum*>& sums) {
     Steps steps(program(), consumer.name);
     const StageTile tile = tile_for(consumer, sums);
     const bool is_block = consumer.name == result_;
@@ -332,11 +333,11 @@ class Scheduler {
         if (!serial) at = inside;
       }
     }
-    for (const TiledSum* sum : sums) schedule_sum(*sum, consumer.name, at, tile, row > 0);
+    for (const tp::TiledSum* sum : sums) schedule_sum(*sum, consumer.name, at, tile, row > 0);
   }
 
   /// In registers, whole tiles at a time.
-  void schedule_sum(const TiledSum& tiled, const std::string& consumer, const std::string& at,
+  void schedule_sum(const tp::TiledSum& tiled, const std::string& consumer, const std::string& at,
                     const StageTile& tile, bool has_rows) {
     const Stage stage = *program().find_stage(tiled.sum);
     Steps steps(program(), stage.name);
@@ -415,7 +416,7 @@ class Scheduler {
     }
   }
 
-  StagePlan plan_;
+  tp::StagePlan plan_;
   StageSchedule schedule_;
   int threads_;
   size_t depth_ = 0;  // of the rows; 0 where tasks compute no rows
@@ -426,7 +427,7 @@ class Scheduler {
 
 }  // namespace
 
-Result<tp::Program> with_schedule(StagePlan plan, const StageSchedule& schedule, int threads) {
+Result<tp::Program> with_schedule(tp::StagePlan plan, const StageSchedule& schedule, int threads) {
   return Scheduler(std::move(plan), schedule, threads).run();
 }
 

@@ -11,7 +11,7 @@
 namespace collage::native {
 
 /// The program of the plan, which keeps what the schedule says, with that schedule.
-Result<tensor_program::Program> with_schedule(StagePlan plan, const StageSchedule& schedule,
-                                              int threads);
+Result<tensor_program::Program> with_schedule(tensor_program::StagePlan plan,
+                                              const StageSchedule& schedule, int threads);
 
 }  // namespace collage::native

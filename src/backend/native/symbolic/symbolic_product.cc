@@ -3,13 +3,13 @@
 #include <algorithm>
 
 #include "backend/native/stages/schedule_steps.h"
-#include "backend/native/stages/stage_plan.h"
 #include "backend/native/stages/stage_rows.h"
 #include "backend/native/templates/matmul_template.h"
 #include "backend/native/templates/register_tile.h"
 #include "base/integers.h"
 #include "tensor_program/pattern_kind.h"
 #include "tensor_program/simplify.h"
+#include "tensor_program/stage_plan.h"
 #include "tensor_program/symbols.h"
 #include "tensor_program/term_walk.h"
 
@@ -70,7 +70,7 @@ std::string ProductTile::to_string() const { return fmt::format("m{} n{}", rows,
 
 Result<RowProduct> row_product(tp::Program& program) {
   if (program.stages.size() == 1 && !program.stages[0].updates.empty()) {
-    auto [sum, consumer] = with_consumer(program.stages[0]);
+    auto [sum, consumer] = tp::with_consumer(program.stages[0]);
     program.stages = {std::move(sum), std::move(consumer)};
   }
   const Stage* result = result_of(program);

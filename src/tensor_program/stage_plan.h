@@ -18,7 +18,7 @@
 #include "tensor_program/intrinsic.h"
 #include "tensor_program/program.h"
 
-namespace collage::native {
+namespace collage::tensor_program {
 
 struct TiledSum {
   std::string sum, consumer;
@@ -27,18 +27,18 @@ struct TiledSum {
   std::optional<size_t> rows;
   /// What computes it, if it was made one of these (dot_products.h); the last axis that it is over
   /// are the terms of one instruction.
-  const tensor_program::Intrinsic* intrinsic = nullptr;
+  const Intrinsic* intrinsic = nullptr;
 };
 
 struct StagePlan {
-  tensor_program::Program program;
+  Program program;
   std::vector<TiledSum> sums;
   /// Stages that are computed for each point of the one stage that reads them, by name: partial
   /// sums.
   std::vector<std::pair<std::string, std::string>> parts;
 
   bool is_sum(std::string_view stage) const;
-  bool reads_parts(const tensor_program::Stage& stage) const;
+  bool reads_parts(const Stage& stage) const;
   std::vector<const TiledSum*> sums_of(std::string_view consumer) const;
 };
 
@@ -47,15 +47,14 @@ inline constexpr int64_t kKeeping = 8;
 
 /// Of a program without schedule and external functions. A stage is kept where that saves more than
 /// `keeping` an element.
-StagePlan plan_stages(tensor_program::Program program, int64_t keeping = kKeeping);
+StagePlan plan_stages(Program program, int64_t keeping = kKeeping);
 
 /// A stage that is a sum as one of another name and a consumer that copies it.
-std::pair<tensor_program::Stage, tensor_program::Stage> with_consumer(
-    const tensor_program::Stage& stage);
+std::pair<Stage, Stage> with_consumer(const Stage& stage);
 
 /// Has the sum read what its columns multiply from copies in panels of `width` columns, one after
 /// the other in memory: where it would be read across rows, or `all`. Extents divide by the width.
 /// Whether there was anything to pack.
 bool pack_columns(StagePlan& plan, const TiledSum& sum, int64_t width, bool all);
 
-}  // namespace collage::native
+}  // namespace collage::tensor_program

@@ -1,4 +1,4 @@
-#include "tensor_program/script/script_program.h"
+#include "frontend/script/script_program.h"
 
 #include <algorithm>
 #include <map>

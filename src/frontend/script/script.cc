@@ -1,13 +1,13 @@
-#include "tensor_program/script/script.h"
+#include "frontend/script/script.h"
 
 #include <algorithm>
 
 #include "base/files.h"
+#include "frontend/script/script_calls.h"
+#include "frontend/script/script_graph.h"
+#include "frontend/script/script_program.h"
 #include "ir/text_attrs.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script_calls.h"
-#include "tensor_program/script/script_graph.h"
-#include "tensor_program/script/script_program.h"
 
 namespace collage::tensor_program {
 namespace {

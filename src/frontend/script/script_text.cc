@@ -2,13 +2,13 @@
 #include <unordered_map>
 
 #include "base/name_supply.h"
+#include "frontend/script/script.h"
+#include "frontend/script/script_program.h"
 #include "ir/op.h"
 #include "ir/text_attrs.h"
 #include "ir/text_constants.h"
 #include "ir/visitor.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script.h"
-#include "tensor_program/script/script_program.h"
 
 namespace collage::tensor_program {
 namespace {

@@ -1,4 +1,4 @@
-#include "tensor_program/script/script_values.h"
+#include "frontend/script/script_values.h"
 
 #include <algorithm>
 

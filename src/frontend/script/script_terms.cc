@@ -1,9 +1,9 @@
 // Terms of script, read and printed.
 #include <cmath>
 
+#include "frontend/script/script_values.h"
 #include "tensor_program/checked_term.h"
 #include "tensor_program/program_text.h"
-#include "tensor_program/script/script_values.h"
 
 namespace collage::tensor_program {
 namespace {

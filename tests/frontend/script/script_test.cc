@@ -1,10 +1,11 @@
 // Modules as script: what is printed parses to an equal module and prints the same; what people
 // write means what it means in TVM; what is wrong is refused with its place.
-#include "tensor_program/script/script.h"
+#include "frontend/script/script.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "frontend/script/round_trip.h"
 #include "ir/op.h"
 #include "ir/structural.h"
 #include "ir/text_printer.h"

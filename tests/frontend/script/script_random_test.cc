@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "frontend/script/round_trip.h"
 #include "ir/op.h"
 #include "ops/cases.h"
 #include "ops/registry.h"

@@ -1,12 +1,12 @@
-#include "tensor_program/script/script_graph.h"
+#include "frontend/script/script_graph.h"
 
 #include <algorithm>
 
+#include "frontend/script/script_calls.h"
 #include "ir/op.h"
 #include "ir/text_attrs.h"
 #include "tensor_program/external.h"
 #include "tensor_program/module_programs.h"
-#include "tensor_program/script/script_calls.h"
 
 namespace collage::tensor_program {
 namespace {

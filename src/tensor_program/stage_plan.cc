@@ -1,4 +1,4 @@
-#include "backend/native/stages/stage_plan.h"
+#include "tensor_program/stage_plan.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,24 +7,18 @@
 #include "tensor_program/simplify.h"
 #include "tensor_program/term_walk.h"
 
-namespace collage::native {
-
-namespace tp = tensor_program;
-using tp::Stage;
-using tp::Term;
-using tp::TermOp;
-using tp::Update;
+namespace collage::tensor_program {
 
 namespace {
 
-double points_of(const std::vector<tp::Axis>& axes) {
+double points_of(const std::vector<Axis>& axes) {
   double points = 1;
-  for (const tp::Axis& axis : axes) points *= static_cast<double>(axis.extent);
+  for (const Axis& axis : axes) points *= static_cast<double>(axis.extent);
   return points;
 }
 
 /// Additions that take as long as the operation.
-double cost_of(const tp::TermNode& node) {
+double cost_of(const TermNode& node) {
   const bool real = is_float(node.dtype);
   switch (node.op) {
     case TermOp::kConstant:
@@ -54,7 +48,7 @@ double cost_of(const tp::TermNode& node) {
 /// Decides which stages are kept, and writes the others into what reads them.
 class Inliner {
  public:
-  Inliner(tp::Program& program, int64_t keeping)
+  Inliner(Program& program, int64_t keeping)
       : program_(program), keeping_(static_cast<double>(keeping)) {}
 
   void run() {
@@ -77,7 +71,7 @@ class Inliner {
   double cost(const Stage& stage) const {
     if (!stage.value.defined() || !stage.updates.empty()) return 0;
     double total = 0;
-    tp::for_each_inside(stage.value, [&](const Term& term) {
+    for_each_inside(stage.value, [&](const Term& term) {
       total += cost_of(*term.get());
       if (term->op == TermOp::kLoad)
         if (const auto found = full_cost_.find(term->name); found != full_cost_.end())
@@ -99,25 +93,25 @@ class Inliner {
                          : reads_.count(stage.name) != 0 ? reads_.at(stage.name)
                                                          : 0;
     if (stage.value.defined())
-      for (const Term& read : tp::distinct_loads(stage.value)) reads_[read->name] += times;
+      for (const Term& read : distinct_loads(stage.value)) reads_[read->name] += times;
     for (const Update& update : stage.updates)
-      for (const Term& read : tp::distinct_loads(update.value))
-        reads_[read->name] += points_of(tp::walked_axes(stage, update));
+      for (const Term& read : distinct_loads(update.value))
+        reads_[read->name] += points_of(walked_axes(stage, update));
   }
 
   Term inlined(const Term& term) const {
-    return tp::rewrite(term, [&](const Term& t) {
+    return rewrite(term, [&](const Term& t) {
       if (t->op != TermOp::kLoad) return t;
       const auto stage = std::find_if(gone_.begin(), gone_.end(),
                                       [&](const Stage& s) { return s.name == t->name; });
       if (stage == gone_.end()) return t;
-      std::vector<tp::Replacement> at;
+      std::vector<Replacement> at;
       for (size_t d = 0; d < t->args.size(); ++d) at.push_back({stage->axes[d].name, t->args[d]});
-      return tp::substitute(stage->value, at);
+      return substitute(stage->value, at);
     });
   }
 
-  tp::Program& program_;
+  Program& program_;
   const double keeping_;
   std::unordered_map<std::string, double> full_cost_, reads_;
   std::vector<Stage> gone_;
@@ -126,29 +120,29 @@ class Inliner {
 /// Whether the stage is one reduction over its own axes.
 bool is_reduction(const Stage& stage) {
   return !stage.value.defined() && stage.updates.size() == 1 && !stage.updates[0].over.empty() &&
-         stage.updates[0].combine != tp::Combine::kSet && !stage.axes.empty() &&
-         tp::writes_own_elements(stage, stage.updates[0]);
+         stage.updates[0].combine != Combine::kSet && !stage.axes.empty() &&
+         writes_own_elements(stage, stage.updates[0]);
 }
 
 /// Whether the load is of the element at the stage's own first indices; then come constants.
 bool reads_own_element(const Stage& stage, const Term& load) {
   if (load->args.size() < stage.axes.size()) return false;
   for (size_t d = 0; d < load->args.size(); ++d)
-    if (d < stage.axes.size() ? !tp::is_variable(load->args[d], stage.axes[d].name)
-                              : !tp::known_integer(load->args[d]))
+    if (d < stage.axes.size() ? !is_variable(load->args[d], stage.axes[d].name)
+                              : !known_integer(load->args[d]))
       return false;
   return true;
 }
 
 /// The one stage that reads `name`, if it does so in its value, at its own indices alone.
-Stage* sole_reader(tp::Program& program, const std::string& name) {
+Stage* sole_reader(Program& program, const std::string& name) {
   Stage* reader = nullptr;
   for (Stage& stage : program.stages) {
-    const std::vector<std::string> names = tp::loaded_names(stage);
+    const std::vector<std::string> names = loaded_names(stage);
     if (std::find(names.begin(), names.end(), name) == names.end()) continue;
     if (reader != nullptr || !stage.value.defined() || !stage.updates.empty()) return nullptr;
     reader = &stage;
-    for (const Term& load : tp::distinct_loads(stage.value))
+    for (const Term& load : distinct_loads(stage.value))
       if (load->name == name && !reads_own_element(stage, load)) return nullptr;
   }
   return reader;
@@ -160,21 +154,21 @@ Term likely_inside(const Term& index) {
   if (index->op != TermOp::kMin && index->op != TermOp::kMax) return index;
   for (size_t i = 0; i < 2; ++i) {
     const Term &bound = index->args[i], &inside = index->args[1 - i];
-    if (!tp::known_integer(bound)) continue;
+    if (!known_integer(bound)) continue;
     const bool clamped = inside->op == TermOp::kMin || inside->op == TermOp::kMax;
-    const bool from_data = !tp::distinct_loads(inside).empty();
+    const bool from_data = !distinct_loads(inside).empty();
     if (from_data || inside->op == TermOp::kLikely) return index;
-    return tp::make_term(index->op, {clamped ? likely_inside(inside) : likely(inside), bound});
+    return make_term(index->op, {clamped ? likely_inside(inside) : likely(inside), bound});
   }
   return index;
 }
 
 Term with_likely_indices(const Term& term) {
-  return tp::rewrite(term, [](const Term& t) {
+  return rewrite(term, [](const Term& t) {
     if (t->op != TermOp::kLoad) return t;
     std::vector<Term> at;
     for (const Term& index : t->args) at.push_back(likely_inside(index));
-    return tp::load(t->name, t->dtype, std::move(at));
+    return load(t->name, t->dtype, std::move(at));
   });
 }
 
@@ -182,8 +176,8 @@ std::optional<size_t> rows_of(const Stage& sum) {
   const std::string& column = sum.axes.back().name;
   for (size_t d = sum.axes.size() - 1; d-- > 0;) {
     if (sum.axes[d].extent < 2) continue;
-    for (const Term& load : tp::distinct_loads(sum.updates[0].value))
-      if (tp::depends_on(load, column) && !tp::depends_on(load, sum.axes[d].name)) return d;
+    for (const Term& load : distinct_loads(sum.updates[0].value))
+      if (depends_on(load, column) && !depends_on(load, sum.axes[d].name)) return d;
   }
   return std::nullopt;
 }
@@ -212,11 +206,11 @@ std::pair<Stage, Stage> with_consumer(const Stage& stage) {
   sum.is_result = false;
   sum.scope.clear();
   consumer.updates.clear();
-  consumer.value = tp::load(sum.name, sum.dtype, consumer.indices());
+  consumer.value = load(sum.name, sum.dtype, consumer.indices());
   return {std::move(sum), std::move(consumer)};
 }
 
-StagePlan plan_stages(tp::Program program, int64_t keeping) {
+StagePlan plan_stages(Program program, int64_t keeping) {
   StagePlan plan;
   plan.program = std::move(program);
   Inliner(plan.program, keeping).run();
@@ -254,22 +248,21 @@ StagePlan plan_stages(tp::Program program, int64_t keeping) {
 namespace {
 
 /// Which dimension of the array the columns walk, where a copy in panels may serve the sum.
-std::optional<size_t> panel_dimension(const tp::Program& program, const Stage& sum,
-                                      const Term& load) {
-  const tp::Axis& column = sum.axes.back();
+std::optional<size_t> panel_dimension(const Program& program, const Stage& sum, const Term& load) {
+  const Axis& column = sum.axes.back();
   const Shape shape = program.type_of(load->name).shape;
-  const auto walks = [&](const tp::Axis& axis) { return tp::depends_on(load, axis.name); };
-  const std::vector<tp::Axis>& over = sum.updates[0].over;
+  const auto walks = [&](const Axis& axis) { return depends_on(load, axis.name); };
+  const std::vector<Axis>& over = sum.updates[0].over;
   if (std::none_of(over.begin(), over.end(), walks)) return std::nullopt;
   std::optional<size_t> dim;
   for (size_t d = 0; d < shape.size(); ++d) {
     const Term& index = load->args[d];
-    if (tp::is_variable(index, column.name)) {
+    if (is_variable(index, column.name)) {
       if (dim || shape[d] != column.extent) return std::nullopt;
       dim = d;
-    } else if (tp::depends_on(index, column.name)) {
+    } else if (depends_on(index, column.name)) {
       return std::nullopt;
-    } else if (index->op != TermOp::kVar && !tp::known_integer(index)) {
+    } else if (index->op != TermOp::kVar && !known_integer(index)) {
       return std::nullopt;
     }
   }
@@ -279,30 +272,29 @@ std::optional<size_t> panel_dimension(const tp::Program& program, const Stage& s
 }  // namespace
 
 bool pack_columns(StagePlan& plan, const TiledSum& tiled, int64_t width, bool all) {
-  tp::Program& program = plan.program;
+  Program& program = plan.program;
   const auto position = std::find_if(program.stages.begin(), program.stages.end(),
                                      [&](const Stage& stage) { return stage.name == tiled.sum; });
   Stage sum = *position;
-  const Term column = tp::var(sum.axes.back().name);
+  const Term column = var(sum.axes.back().name);
   const int lanes = static_cast<int>(width);
   std::vector<Stage> copies;
-  for (const Term& load : tp::distinct_loads(sum.updates[0].value)) {
-    const std::optional<size_t> dim = panel_dimension(program, sum, load);
-    const Shape shape = program.type_of(load->name).shape;
+  for (const Term& factor : distinct_loads(sum.updates[0].value)) {
+    const std::optional<size_t> dim = panel_dimension(program, sum, factor);
+    const Shape shape = program.type_of(factor->name).shape;
     if (!dim || (!all && *dim + 1 == shape.size())) continue;
     Stage copy;
     copy.name = sum.name + "_panels" + std::to_string(copies.size());
-    copy.dtype = load.dtype();
+    copy.dtype = factor.dtype();
     std::vector<Term> from(shape.size()), at;
     const auto add = [&](size_t d) {
       copy.axes.push_back({"d" + std::to_string(d), shape[d]});
-      from[d] = tp::var(copy.axes.back().name);
-      at.push_back(load->args[d]);
+      from[d] = var(copy.axes.back().name);
+      at.push_back(factor->args[d]);
     };
     const auto is_axis = [&](size_t d) {
-      return std::any_of(sum.axes.begin(), sum.axes.end(), [&](const tp::Axis& axis) {
-        return tp::is_variable(load->args[d], axis.name);
-      });
+      return std::any_of(sum.axes.begin(), sum.axes.end(),
+                         [&](const Axis& axis) { return is_variable(factor->args[d], axis.name); });
     };
     for (size_t d = 0; d < shape.size(); ++d)
       if (d != *dim && is_axis(d)) add(d);
@@ -312,10 +304,10 @@ bool pack_columns(StagePlan& plan, const TiledSum& tiled, int64_t width, bool al
       if (d != *dim && !is_axis(d)) add(d);
     copy.axes.push_back({"lane", width});
     at.push_back(column % lanes);
-    from[*dim] = tp::var("panel") * lanes + tp::var("lane");
-    copy.value = tp::load(load->name, load.dtype(), from);
-    sum.updates[0].value = tp::rewrite(sum.updates[0].value, [&](const Term& t) {
-      return tp::same(t, load) ? tp::load(copy.name, copy.dtype, at) : t;
+    from[*dim] = var("panel") * lanes + var("lane");
+    copy.value = load(factor->name, factor.dtype(), from);
+    sum.updates[0].value = rewrite(sum.updates[0].value, [&](const Term& t) {
+      return same(t, factor) ? load(copy.name, copy.dtype, at) : t;
     });
     copies.push_back(std::move(copy));
   }
@@ -325,4 +317,4 @@ bool pack_columns(StagePlan& plan, const TiledSum& tiled, int64_t width, bool al
   return true;
 }
 
-}  // namespace collage::native
+}  // namespace collage::tensor_program

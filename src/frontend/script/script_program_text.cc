@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "base/name_supply.h"
+#include "frontend/script/script_program.h"
 #include "ir/attrs.h"
 #include "tensor_program/program_text.h"
-#include "tensor_program/script/script_program.h"
 
 namespace collage::tensor_program {
 namespace {

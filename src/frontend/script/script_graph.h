@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "base/name_supply.h"
+#include "frontend/script/script_values.h"
 #include "ir/effects.h"
 #include "ir/module.h"
 #include "ir/text_parser.h"
-#include "tensor_program/script/script_values.h"
 
 namespace collage::tensor_program {
 

@@ -20,8 +20,8 @@
 //   T.func_attr({"buffers": "p0 c1 p2"})              where constants stand between parameters
 #pragma once
 
+#include "frontend/script/script_values.h"
 #include "tensor_program/program.h"
-#include "tensor_program/script/script_values.h"
 
 namespace collage::tensor_program {
 

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "frontend/script/script_graph.h"
 #include "ir/text_constants.h"
-#include "tensor_program/script/script_graph.h"
 
 namespace collage::tensor_program {
 namespace {

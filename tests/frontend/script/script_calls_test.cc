@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "frontend/script/script.h"
 #include "ir/text_printer.h"
 #include "ops/registry.h"
-#include "tensor_program/script/script.h"
 
 namespace collage::tensor_program {
 namespace {

@@ -1,4 +1,4 @@
-#include "tensor_program/script/script_calls.h"
+#include "frontend/script/script_calls.h"
 
 #include <map>
 #include <set>

@@ -12,8 +12,8 @@
 // last.
 #pragma once
 
+#include "frontend/script/script_graph.h"
 #include "tensor_program/external_call.h"
-#include "tensor_program/script/script_graph.h"
 
 namespace collage::tensor_program {
 
