@@ -39,6 +39,7 @@ setup:
 setup-tests: setup
 	@bash tools/setup/packages.sh tools/setup/packages-test.txt
 	@bash tools/setup/wheels.sh requirements-test.txt
+	@bash tools/setup/wheels.sh requirements-ray.txt ray-env
 
 setup-lint: setup-tests
 	@bash tools/setup/packages.sh tools/setup/packages-lint.txt

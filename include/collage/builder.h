@@ -3,11 +3,13 @@
 // what an operator computes.
 //
 //   collage::ModuleBuilder builder;
-//   collage::Expression x = *collage::Expression::parameter("x", collage::DType::kFloat32, {8,
-//   16}); builder.begin("main", {x}); collage::Expression h =
-//   *builder.emit(*collage::Expression::call("nn.relu", {x})); collage::Expression s =
-//   *builder.emit_te("nn.softmax", {h}, {{"axis", int64_t{-1}}}); builder.emit_packed("mine.log",
-//   {s}); builder.output(s); collage::Model model = *builder.model();
+//   auto x = *collage::Expression::parameter("x", collage::DType::kFloat32, {8, 16});
+//   builder.begin("main", {x});
+//   auto h = *builder.emit(*collage::Expression::call("nn.relu", {x}));
+//   auto s = *builder.emit_te("nn.softmax", {h}, {{"axis", int64_t{-1}}});
+//   builder.emit_packed("mine.log", {s});
+//   builder.output(s);
+//   collage::Model model = *builder.model();
 //
 // Calls with effects keep the order in which they are emitted (docs/modules.md).
 #pragma once

@@ -54,7 +54,7 @@ def check_measured(bench):
 
 def check_refused(bench):
     """One line each: a node that does not fit, and the same models without the plugin."""
-    for nodes, words in (([example("Best", ["x"], ["y", "i"], axis=1)], "attributes: test.best is a function"),
+    for nodes, words in (([example("Best", ["x"], ["y", "i"], axis=1)], "attributes that the function test.best does not declare"),
                          ([helper.make_node("Transpose", ["x"], ["a"], "flat"), helper.make_node("ReduceMax", ["a"], ["b"], "top", keepdims=0),
                            example("Best", ["b"], ["y", "i"])], "takes a matrix of float32")):
         refused = command.run(["inspect", bench.save("bad.onnx", model(nodes)), "--plugin", PLUGIN], bench.folder, cache=bench.cache)

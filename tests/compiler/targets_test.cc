@@ -45,7 +45,8 @@ class BackendOfDevices : public MergingBackend {
           return BackendTraits{.version = "1",
                                .priority = 1,
                                .prefers_maximal_regions = true,
-                               .devices = {{"gpu", 0, ""}, {"gpu", 1, ""}, {"gpu", 1, "shared"}}};
+                               .devices = {{"gpu", 0, ""}, {"gpu", 1, ""}, {"gpu", 1, "shared"}},
+                               .options = {{"a"}}};
         }) {}
 };
 

@@ -134,8 +134,10 @@ Loaded& loaded() {
 }  // namespace
 
 Status kernels_available() {
+  const Status linking = linking_available();
+  if (linking.ok()) return linking;  // no cache is made for the question alone
   const Result<fs::path> cache = cache_folder();
-  return cache && !shared_in(*cache / "kernels").empty() ? Status() : linking_available();
+  return cache && !shared_in(*cache / "kernels").empty() ? Status() : linking;
 }
 
 int64_t compiled_kernels() { return compiled; }
