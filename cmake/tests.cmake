@@ -228,8 +228,8 @@ target_link_libraries(write_cases PRIVATE collage_options collage_ops)
 set_target_properties(write_cases PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
 # Alone, since what they assert follows from times: how many turns bench takes in a given time, and whether contexts run beside
-# each other, whether a page opens soon, or which machine of a fleet measures steadily.
-set(COLLAGE_TIMED_SCRIPTS cli/cli_bench_test.py cli/cli_compare_test.py cli/cli_fleet_test.py cli/cli_throughput_test.py cli/long_view_test.py
+# each other, or a page opens soon.
+set(COLLAGE_TIMED_SCRIPTS cli/cli_bench_test.py cli/cli_compare_test.py cli/cli_throughput_test.py cli/long_view_test.py
                           python/runs_test.py)
 cmake_host_system_information(RESULT COLLAGE_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 file(GLOB_RECURSE scripts CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/*_test.py)
