@@ -5,6 +5,7 @@
 #include <collage/collage.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include <string>
 
@@ -29,6 +30,12 @@ template <typename T>
 T value_of(Result<T>&& result) {
   if (!result.ok()) raise(result.status());
   return std::move(result).value();
+}
+
+// What Python raised, as "ValueError: why", for where no interpreter is. With its lock held.
+inline std::string raised_text(const nb::python_error& raised) {
+  return nb::cast<std::string>(raised.type().attr("__name__")) + ": " +
+         nb::str(raised.value()).c_str();
 }
 
 using Array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;

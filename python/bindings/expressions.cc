@@ -66,16 +66,15 @@ Value value_from_python(const std::string& what, nb::handle given) {
 // `function` is the caller's to keep alive. What it raises is told without the interpreter.
 Value property_by(const std::string& name, nb::handle function, const Expression& expression) {
   const nb::gil_scoped_acquire lock;
-  std::string told;
+  std::string wrong;
   try {
     return value_from_python("property '" + name + "'", function(expression));
   } catch (const nb::python_error& raised) {
-    told = nb::cast<std::string>(raised.type().attr("__name__")) + ": " +
-           nb::str(raised.value()).c_str();
-  } catch (const nb::builtin_exception& wrong) {  // no attribute's value
-    told = wrong.what();
+    wrong = raised_text(raised);
+  } catch (const nb::builtin_exception& refused) {  // no attribute's value
+    wrong = refused.what();
   }
-  throw std::runtime_error(told);
+  throw std::runtime_error(wrong);
 }
 
 std::optional<Expression> first(const std::vector<Expression>& found) {

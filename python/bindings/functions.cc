@@ -27,8 +27,7 @@ auto locked(const Body& body) -> decltype(body()) {
   try {
     return body();
   } catch (const nb::python_error& raised) {
-    const std::string name = nb::cast<std::string>(raised.type().attr("__name__"));
-    return Status(ErrorCode::kInternal, name + ": " + nb::str(raised.value()).c_str());
+    return Status(ErrorCode::kInternal, raised_text(raised));
   } catch (const nb::cast_error&) {
     return Status(ErrorCode::kUsage, "the type rule gives no list of shapes and dtypes");
   }

@@ -77,7 +77,7 @@ class PythonCosts : public CostModel {
       return nb::cast<std::optional<double>>(
           function_(kernel.function, kernel.target, kernel.variant));
     } catch (const nb::python_error& wrong) {
-      raised = wrong.what();
+      raised = raised_text(wrong);
     } catch (const nb::cast_error&) {
       raised = "it gives no number of seconds, nor None";
     }

@@ -14,6 +14,14 @@ constexpr const char *kParams = "param_devices", *kResults = "result_devices";
 constexpr size_t kMostNodes = size_t{1} << 20;  // that calls come to
 constexpr int kMostCalls = 256;                 // of one function inside another
 
+// What a call of the function computes.
+Result<Expr> with_arguments(const FunctionNode& function, const CallNode& call) {
+  std::unordered_map<const ExprNode*, Expr> arguments;
+  for (size_t i = 0; i < function.params.size(); ++i)
+    arguments[function.params[i].get()] = call.args[i];
+  return substitute(function.body, arguments);
+}
+
 class Inliner {
  public:
   explicit Inliner(const Module& module) : module_(module) {}
@@ -74,10 +82,7 @@ class Inliner {
       nodes_ += post_order(callee->body).size();
       if (nodes_ > kMostNodes)
         return bad_model("calls of functions come to more than {} operators", kMostNodes);
-      std::unordered_map<const ExprNode*, Expr> arguments;
-      for (size_t i = 0; i < callee->params.size(); ++i)
-        arguments[callee->params[i].get()] = call->args[i];
-      return substitute(callee->body, arguments);
+      return with_arguments(*callee, *call);
     });
     return rewriter.rewrite(function);
   }
@@ -95,10 +100,7 @@ Result<bool> take_apart(Module& module, const std::set<const FunctionNode*>& fun
     const auto* call = as<CallNode>(rebuilt);
     const auto* callee = call == nullptr ? nullptr : as<FunctionNode>(call->callee);
     if (callee == nullptr || !functions.contains(callee)) return rebuilt;
-    std::unordered_map<const ExprNode*, Expr> arguments;
-    for (size_t i = 0; i < callee->params.size(); ++i)
-      arguments[callee->params[i].get()] = call->args[i];
-    return substitute(callee->body, arguments);
+    return with_arguments(*callee, *call);
   });
   for (auto& [name, function] : module.functions) function = TRY(rewriter.rewrite(function));
   return rewriter.changed();
