@@ -106,10 +106,14 @@ Result<bool> take_apart(Module& module, const std::set<const FunctionNode*>& fun
   return rewriter.changed();
 }
 
+Result<Function> inlined_function(const Module& module, const std::string& name) {
+  return Inliner(module).inlined(name);
+}
+
 Result<bool> inline_functions(Module& module) {
   const auto main = module.functions.find("main");
   if (main == module.functions.end()) return false;
-  Function inlined = TRY(Inliner(module).inlined("main"));
+  Function inlined = TRY(inlined_function(module, "main"));
   if (inlined == main->second) return false;
   module.functions = {{"main", std::move(inlined)}};
   return true;

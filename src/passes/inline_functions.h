@@ -20,6 +20,9 @@ namespace collage {
 // Replaces calls of these function literals by the functions' bodies. False: there is none.
 Result<bool> take_apart(Module& module, const std::set<const FunctionNode*>& functions);
 
+/// Returns the function with the calls inside it inlined.
+Result<Function> inlined_function(const Module& module, const std::string& name);
+
 /// Refuses functions that call themselves, and nested calls of too many operators in all.
 Result<bool> inline_functions(Module& module);
 

@@ -89,8 +89,12 @@ class Modules : public ::testing::Test {
   }
   // What the model gives, compiled for these targets, is what the given one gives by the reference.
   void expect_right(const Model& model, std::vector<std::string> targets) {
-    const Tensor x = filled({8, 16});
-    const Tensor expected = compiled(given(), {"reference"}).run({x}).value()[0];
+    expect_same(model, given(), filled({8, 16}), std::move(targets));
+  }
+  // As `like` by the reference.
+  void expect_same(const Model& model, const Model& like, const Tensor& x,
+                   std::vector<std::string> targets) {
+    const Tensor expected = compiled(like, {"reference"}).run({x}).value()[0];
     const Tensor actual = compiled(model, std::move(targets)).run({x}).value()[0];
     ASSERT_EQ(actual.shape(), expected.shape());
     for (int64_t i = 0; i < expected.size(); ++i)
@@ -248,6 +252,32 @@ TEST_F(Modules, MatchesOfAPatternAreKernels) {
                             .value();
   for (const char* pattern : {"is_function()(*)", "is_op('tanh')(is_function()(*))"})
     EXPECT_EQ(text(passes::fuse_pattern(pattern, "mine").run(decided).value()), text(decided));
+}
+
+TEST_F(Modules, PatternsSeeFunctionsThatAreCalledByName) {
+  const Model model = collage::parse_model(R"(
+    def @scaled(%p: Tensor[(4), float32]) -> Tensor[(4), float32] { multiply(%p, 3f) }
+    def @swish(%p: Tensor[(4), float32], Composite="my.swish") -> Tensor[(4), float32] { @scaled(multiply(%p, sigmoid(%p))) }
+    def @main(%x: Tensor[(4), float32]) { tanh(@swish(exp(%x))) })")
+                          .value();
+  const auto kernel = [&](const std::string& pattern) {
+    const std::string printed = text(passes::fuse_pattern(pattern, "mine").run(model).value());
+    const size_t begin = printed.find("Primitive=1"), end = printed.find("\n}", begin);
+    return begin == std::string::npos ? printed : printed.substr(begin, end - begin);
+  };
+  for (const char* pattern :
+       {"is_op('tanh')(is_function().where(Composite == 'my.swish')(*))",
+        "is_op('tanh')(is_function([$p], is_op('multiply')(*, is_constant()))(*))"}) {
+    const std::string inside = kernel(pattern);
+    for (const char* op : {"sigmoid(", "multiply(", "tanh(", "3f"})
+      EXPECT_NE(inside.find(op), std::string::npos) << op << inside;
+    EXPECT_EQ(inside.find("exp("), std::string::npos) << inside;
+    EXPECT_EQ(inside.find("@"), std::string::npos) << inside;
+    expect_same(passes::fuse_pattern(pattern, "mine").run(model).value(), model, filled({4}),
+                {"native"});
+  }
+  // Functions that no match holds are called by name as before.
+  EXPECT_EQ(kernel("is_function().where(Composite == 'your.swish')(*)"), text(model));
 }
 
 // `body` of %x, with every match of the pattern replaced by tanh of what $x is in it.

@@ -20,7 +20,8 @@ std::vector<CandidatePartition> DFPatternPartitionRule::all_candidates(
       inside = with_tuple_arguments(graph, std::move(inside));
       if (!seen.insert(inside).second) return true;
       IndexSet constants;
-      for (const Expr& constant : match.constants()) constants.insert(graph.index_of(constant));
+      for (const Expr& constant : match.constants())
+        if (graph.contains(constant)) constants.insert(graph.index_of(constant));  // in no callee
       SubGraph sub_graph = SubGraph::of(graph, std::move(inside), name()).with_required(constants);
       if (sub_graph.is_valid(graph, config_))
         result.push_back({name(), std::move(sub_graph), spec});
