@@ -91,7 +91,7 @@ WorkerTeam* TeamPool::take(int threads, bool may_wait) {
     workers_ += team->size() - before;
   }
   lock.unlock();
-  team->follow_caller();
+  team->follow_caller(threads);
   return team;
 }
 

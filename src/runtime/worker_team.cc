@@ -103,19 +103,23 @@ void WorkerTeam::resize(int size) {
   while (size_ < size) {
     if (workers_[size_] == nullptr) workers_[size_] = new Worker{this, size_};
     if (!start(*workers_[size_])) return;
+    CPU_ZERO(&affinity_);  // the new one has another
     ++size_;
   }
 }
 
-void WorkerTeam::follow_caller() {
-  cpu_set_t caller;
-  CPU_ZERO(&caller);
-  if (size_ == 1 || pthread_getaffinity_np(pthread_self(), sizeof caller, &caller) != 0 ||
-      CPU_EQUAL(&caller, &affinity_))
-    return;
+// Linux may put a thread that is woken on the core of the one that wakes it, and balances that only
+// milliseconds later: until then the two take turns, 0.2 ms for each region.
+void WorkerTeam::follow_caller(int threads) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (size_ == 1 || pthread_getaffinity_np(pthread_self(), sizeof cores, &cores) != 0) return;
+  if (const int own = sched_getcpu(); own >= 0 && CPU_COUNT(&cores) >= std::max(threads, 2))
+    CPU_CLR(own, &cores);
+  if (CPU_EQUAL(&cores, &affinity_)) return;
   for (int i = 1; i < size_; ++i)
-    pthread_setaffinity_np(workers_[i].load()->thread, sizeof caller, &caller);
-  affinity_ = caller;
+    pthread_setaffinity_np(workers_[i].load()->thread, sizeof cores, &cores);
+  affinity_ = cores;
 }
 
 Region& WorkerTeam::begin(int count, int threads, Region::Body body, void* data,

@@ -74,8 +74,9 @@ class WorkerTeam {
   int size() const { return size_; }  // the leader is one of them
   // Starts workers, fewer if no thread is available; or ends some.
   void resize(int size);
-  // Prepares for another leader: workers get its affinity.
-  void follow_caller();
+  // Prepares for the calling thread as leader of so many threads: workers get its affinity, less
+  // the core that it is on if enough others are left.
+  void follow_caller(int threads);
 
   // `body(data)` reads its index with here(). The leader computes index 0 between the two calls.
   Region& begin(int count, int threads, Region::Body body, void* data, const TeamLoop& loop);

@@ -183,6 +183,46 @@ TEST(TeamRegion, EndsWithoutAWorkerThatHasNoCore) {
   EXPECT_TRUE(ended) << "it waited for the worker";
 }
 
+// A worker on the leader's core would take turns with it while another core is free.
+TEST(TeamPool, KeepsWorkersOffTheLeadersCore) {
+  cpu_set_t cores;
+  ASSERT_EQ(pthread_getaffinity_np(pthread_self(), sizeof cores, &cores), 0);
+  if (CPU_COUNT(&cores) < 2) GTEST_SKIP() << "one core";
+  int leader = -1;
+  cpu_set_t own, workers;
+  do {  // until the leader stayed where it was
+    leader = sched_getcpu();
+    const TeamHold hold(2);
+#pragma omp parallel
+    {
+      pthread_getaffinity_np(pthread_self(), sizeof cores,
+                             omp_get_thread_num() == 0 ? &own : &workers);
+#pragma omp barrier
+    }
+  } while (sched_getcpu() != leader);
+  EXPECT_TRUE(CPU_EQUAL(&own, &cores));
+  EXPECT_FALSE(CPU_ISSET(leader, &workers));
+  CPU_SET(leader, &workers);
+  EXPECT_TRUE(CPU_EQUAL(&workers, &cores));
+  // Where there is no core for each, all share what there is. (The barriers keep the leader from
+  // computing both indices.)
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(leader, &one);
+  ASSERT_EQ(pthread_setaffinity_np(pthread_self(), sizeof one, &one), 0);
+  {
+    const TeamHold hold(2);
+#pragma omp parallel
+    {
+      if (omp_get_thread_num() == 1)
+        pthread_getaffinity_np(pthread_self(), sizeof workers, &workers);
+#pragma omp barrier
+    }
+  }
+  pthread_setaffinity_np(pthread_self(), sizeof cores, &cores);
+  EXPECT_TRUE(CPU_EQUAL(&workers, &one));
+}
+
 TEST(TeamRegion, IsAloneWithinAnother) {
   const TeamHold hold(kTeam);
   std::atomic<int> inner{0}, sizes{0};
