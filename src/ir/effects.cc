@@ -55,7 +55,11 @@ class Ordering {
   bool has(const Expr& expr) {
     const auto* call = as<CallNode>(expr);
     if (call == nullptr) return false;
-    if (call->op != nullptr) return has_effects(*call);
+    if (call->op != nullptr)
+      return has_effects(*call) ||
+             std::any_of(call->args.begin(), call->args.end(), [&](const Expr& arg) {
+               return arg->kind() == ExprKind::kFunction && literal_has(arg);
+             });
     if (call->callee->kind() == ExprKind::kFunction) return literal_has(call->callee);
     const auto* global = as<GlobalVarNode>(call->callee);
     if (global == nullptr) return false;

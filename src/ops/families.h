@@ -27,6 +27,7 @@ void register_injective(std::string name, std::vector<AttrSpec> attrs, TypeRule 
 void register_attention_ops();
 void register_binary_ops();
 void register_cast_ops();
+void register_control_ops();
 void register_conv_ops();
 void register_index_ops();
 void register_join_ops();

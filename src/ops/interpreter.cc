@@ -4,6 +4,7 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/control.h"
 
 namespace collage {
 
@@ -65,7 +66,11 @@ Result<Values> evaluate(const Expr& expr, Environment& environment,
       const auto* call = as<CallNode>(expr);
       for (const Expr& arg : call->args) environment.take(arg, inputs);
       if (call->callee) environment.drop(call->callee);
-      return evaluate_call(*call, inputs);
+      if (!is_control(*call)) return evaluate_call(*call, inputs);
+      return evaluate_control(*call, inputs,
+                              [&](const Function& function, std::span<const Tensor> given) {
+                                return interpret(function, given, evaluate_call);
+                              });
     }
     case ExprKind::kTuple:
       for (const Expr& field : as<TupleNode>(expr)->fields) environment.take(field, inputs);
@@ -98,6 +103,11 @@ Result<std::vector<Tensor>> evaluate_call(const CallNode& call,
       return unsupported("the interpreter cannot call a global function");
     return interpret(std::static_pointer_cast<const FunctionNode>(call.callee), flat_inputs);
   }
+  if (is_control(call))
+    return evaluate_control(call, flat_inputs,
+                            [](const Function& function, std::span<const Tensor> inputs) {
+                              return interpret(function, inputs);
+                            });
   if (call.op->is_view) return Values{flat_inputs[0].reshaped(call.tensor_type().shape)};
   if (!call.op->reference) return unsupported("{} has no reference kernel", call.op->name);
   Values outputs;

@@ -20,7 +20,8 @@ namespace collage {
 // returned as it is).
 Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs);
 
-// Does the same, but `evaluate` computes calls of the function's own body.
+// Does the same, but `evaluate` computes calls of the function's own body, and of the functions
+// that its control flow runs (ops/control.h).
 using EvaluateCall =
     std::function<Result<std::vector<Tensor>>(const CallNode& call, std::span<const Tensor>)>;
 Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs,

@@ -1,10 +1,9 @@
 // nn.pad: extends (or, by negative widths, crops) each dimension, with a value or with the tensor's
 // own elements.
-#include "ops/pad.h"
-
 #include <algorithm>
 
 #include "ops/families.h"
+#include "ops/rearrange.h"
 #include "ops/strided.h"
 
 namespace collage {

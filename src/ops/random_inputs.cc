@@ -7,6 +7,7 @@
 
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/control.h"
 #include "ops/counter_random.h"
 #include "ops/half.h"
 #include "ops/recurrent.h"
@@ -118,6 +119,25 @@ int64_t largest_added(const CallNode& call, size_t arg) {
   return largest;
 }
 
+Bounds bounds_of(const Expr& param, const std::vector<Expr>& order);
+
+// What the functions of control flow demand of what they get as argument `arg`.
+void tighten_inside(Bounds& bounds, const CallNode& call, size_t arg, int64_t added) {
+  for (const Expr& argument : call.args) {
+    const auto* function = as<FunctionNode>(argument);
+    if (function == nullptr) continue;
+    if (arg < kFirstOperand) continue;
+    const size_t counter = call.op->name == kLoopOp ? 1 : 0;  // that the body takes before
+    const Expr& param = function->params[arg - kFirstOperand + counter];
+    const Bounds inside = bounds_of(param, post_order(function->body));
+    bounds.low = std::max(bounds.low, inside.low);
+    if (!inside.indices) continue;
+    const int64_t last = std::max<int64_t>(inside.high - added, 0);
+    bounds.high = bounds.indices ? std::min(bounds.high, last) : last;
+    bounds.indices = true;
+  }
+}
+
 // What the uses of `param`, direct or through other integers, demand of its values.
 Bounds bounds_of(const Expr& param, const std::vector<Expr>& order) {
   Bounds bounds;
@@ -135,6 +155,10 @@ Bounds bounds_of(const Expr& param, const std::vector<Expr>& order) {
       any = true;
       added = std::max(added, it->second);
       if (call == nullptr || call->op == nullptr) continue;
+      if (is_control(*call)) {
+        tighten_inside(bounds, *call, i, it->second);
+        continue;
+      }
       tighten(bounds, *call, i, it->second);
       if (all_integer(expr->type())) added = std::max(added, it->second + largest_added(*call, i));
     }

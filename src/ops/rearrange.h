@@ -1,5 +1,7 @@
-// The elements that a strided_slice selects, for its type rule and kernel and for backends.
+// Which elements strided_slice and pad select, for type rules and kernels, and for backends.
 #pragma once
+
+#include <string>
 
 #include "ops/type_rules.h"
 
@@ -16,5 +18,9 @@ struct SliceRange {
 // follow Python: negative ones count from the end, those beyond an end are clamped. end = INT64_MIN
 // takes all of an axis backwards.
 Result<std::vector<SliceRange>> slice_ranges(const Shape& shape, const Attrs& attrs);
+
+// Returns, for each position of an axis padded by `before` and `after` (negative: cropped), the
+// source position, or -1 for the pad value. Modes as nn.pad's.
+Ints pad_sources(int64_t extent, int64_t before, int64_t after, const std::string& mode);
 
 }  // namespace collage

@@ -36,6 +36,7 @@ void register_all_ops() {
     register_attention_ops();
     register_binary_ops();
     register_cast_ops();
+    register_control_ops();
     register_conv_ops();
     register_index_ops();
     register_join_ops();

@@ -43,6 +43,22 @@ Status dump(const DumpFolder& dumps, const Module& module, size_t index, const s
   return write_file_atomically(path, to_text(named, options));
 }
 
+// A pass of a function, and of those that its control flow runs.
+Result<Function> rewrite_all(const Function& function,
+                             const std::function<Result<Function>(const Function&)>& rewrite) {
+  Rewriter inside([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+    const auto* call = as<CallNode>(rebuilt);
+    if (call == nullptr || call->op == nullptr) return rebuilt;
+    std::vector<Expr> args = call->args;
+    for (Expr& arg : args)
+      if (arg->kind() == ExprKind::kFunction)
+        arg = TRY(rewrite_all(std::static_pointer_cast<const FunctionNode>(arg), rewrite));
+    if (args == call->args) return rebuilt;
+    return make_call(*call->op, std::move(args), call->attrs, rebuilt->origin());
+  });
+  return rewrite(TRY(inside.rewrite(function)));
+}
+
 }  // namespace
 
 Pass function_pass(std::string name, std::function<Result<Function>(const Function&)> rewrite) {
@@ -50,7 +66,7 @@ Pass function_pass(std::string name, std::function<Result<Function>(const Functi
             bool changed = false;
             for (auto& [global, function] : module.functions) {
               if (function->attrs.has("Primitive")) continue;
-              Result<Function> result = rewrite(function);
+              Result<Function> result = rewrite_all(function, rewrite);
               if (!result) return std::move(result).status().with_context("@" + global);
               changed = changed || *result != function;
               function = *result;

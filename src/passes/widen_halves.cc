@@ -8,6 +8,7 @@
 #include "ir/op.h"
 #include "ir/structural.h"
 #include "ir/visitor.h"
+#include "ops/control.h"
 #include "ops/half.h"
 #include "runtime/shared_constants.h"
 #include "tensor_program/call.h"
@@ -73,7 +74,7 @@ Result<Expr> converted(const Expr& expr, const Type& to) {
 // Calls that take and give what they are declared with.
 bool has_fixed_types(const CallNode& call) {
   return call.op == nullptr || call.op->name == tensor_program::kCallOp ||
-         call.op->name == tensor_program::kExternalOp;
+         call.op->name == tensor_program::kExternalOp || is_control(call);
 }
 
 class Widening {

@@ -17,11 +17,25 @@ class RunNumber {
   RunNumber(const RunNumber&) = delete;
   RunNumber& operator=(const RunNumber&) = delete;
 
-  static uint64_t current() { return of_user().value_or(0); }
+  static uint64_t current();                 // that of a loop's iteration is its own
   static std::optional<uint64_t> of_user();  // none where no user's plan runs
 
  private:
   std::optional<uint64_t> before_;
+};
+
+// The iterations of a loop that this thread runs, for as long as this lives.
+class LoopIteration {
+ public:
+  LoopIteration();
+  ~LoopIteration();
+  LoopIteration(const LoopIteration&) = delete;
+  LoopIteration& operator=(const LoopIteration&) = delete;
+
+  void begin(uint64_t index);
+
+ private:
+  const uint64_t around_;
 };
 
 }  // namespace collage

@@ -154,7 +154,7 @@ Result<RoundingErrors> RoundingErrors::of(const Function& function, std::vector<
                               std::span<const Tensor> arguments) -> Result<std::vector<Tensor>> {
                       std::vector<Tensor> results = TRY(evaluate_call(call, arguments));
                       if (call.op != nullptr && continuity(call) != Continuity::kContinuous)
-                        errors.jumping_[&call] = results;
+                        errors.jumping_[&call].push_back(results);
                       return results;
                     }));
   errors.quantises_ = errors.decisions_ = quantises(errors.function_);
@@ -191,6 +191,7 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
                          double of_largest = 0) -> Result<Tensor> {
     return with_noise(value, {relative, of_largest, 0, ++tensor});
   };
+  std::map<const CallNode*, size_t> turns;  // of calls in loops
   std::vector<Tensor> inputs = inputs_;
   if (source.kind == Kind::kTensors)
     for (Tensor& input : inputs) input = TRY(noisy(input, stated));
@@ -254,9 +255,9 @@ Result<std::vector<Tensor>> RoundingErrors::evaluate_with_noise(const Source& so
     if (relative > 0)
       for (Tensor& result : results)
         result = TRY(with_noise(result, {relative, 0, absolute, ++tensor, of_denormals}));
-    if (const auto clean = jumping_.find(&call); !decisions && clean != jumping_.end())
-      for (size_t i = 0; i < results.size(); ++i)
-        results[i] = TRY(without_jumps(results[i], clean->second[i], continuity(call)));
+    const auto* clean = decisions ? nullptr : clean_results(call, turns[&call]++);
+    for (size_t i = 0; clean != nullptr && i < results.size(); ++i)
+      results[i] = TRY(without_jumps(results[i], (*clean)[i], continuity(call)));
     return results;
   };
   return interpret(function_, inputs, evaluate);

@@ -109,10 +109,16 @@ class RoundingErrors {
   Result<std::vector<Tensor>> evaluate_with_noise(const Source& source, double amplitude,
                                                   uint64_t seed);
   double amplitude(const Source& source) const;
+  // Of a call that jumps, in that turn of a loop; null otherwise.
+  const std::vector<Tensor>* clean_results(const CallNode& call, size_t turn) const {
+    const auto turns = jumping_.find(&call);
+    return turns != jumping_.end() && turn < turns->second.size() ? &turns->second[turn] : nullptr;
+  }
 
   Function function_;  // flat
   std::vector<Tensor> inputs_, expected_;
-  std::unordered_map<const CallNode*, std::vector<Tensor>> jumping_;  // results without noise
+  // Results without noise, of each turn of a loop.
+  std::unordered_map<const CallNode*, std::vector<std::vector<Tensor>>> jumping_;
   std::map<Source, Moves> known_;
   std::vector<Known> moved_;
   int draws_ = 1, most_draws_ = 1;

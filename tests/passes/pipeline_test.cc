@@ -12,6 +12,7 @@
 #include "ir/op.h"
 #include "ir/structural.h"
 #include "ir/text_parser.h"
+#include "ir/text_printer.h"
 #include "ops/registry.h"
 #include "passes/attention.h"
 #include "passes/dead_code.h"
@@ -41,6 +42,40 @@ Expr var(Shape shape) { return make_var("x", TensorType{std::move(shape), DType:
 
 Pass replace_main(std::string name, Function by) {
   return function_pass(std::move(name), [by](const Function&) -> Result<Function> { return by; });
+}
+
+// The functions that control flow runs are simplified, those of loops in branches too; what they
+// give keeps its type where half precision is computed in float32.
+TEST(Pipeline, PassesOfFunctionsEnterControlFlow) {
+  Module module = parse_module_text(R"(
+def @main(%c: bool, %x: Tensor[(2), float16]) {
+  %1 = fn (%a: Tensor[(2), float16]) {
+    %0 = fn (%i: int64, %s: Tensor[(2), float16]) {
+      (True, nn.relu(multiply(%s, cast(1f, dtype="float16"))))
+    };
+    control.loop(3i64, True, %0, %a, states=1)
+  };
+  control.if(%c, %1, fn (%a: Tensor[(2), float16]) { (add(%a, %a),) }, %x)
+}
+)");
+  Result<std::vector<PassRecord>> records = simplification_pipeline().run(module);
+  ASSERT_TRUE(records.ok()) << records.status().to_string();
+  Module expected = parse_module_text(R"(
+def @main(%c: bool, %x: Tensor[(2), float16]) {
+  %1 = fn (%a: Tensor[(2), float16]) {
+    %0 = fn (%i: int64, %s: Tensor[(2), float16]) {
+      (True, cast(nn.relu(cast(%s, dtype="float32")), dtype="float16"))
+    };
+    control.loop(3i64, True, %0, %a, states=1)
+  };
+  %2 = fn (%a: Tensor[(2), float16]) {
+    %3 = cast(%a, dtype="float32");
+    (cast(add(%3, %3), dtype="float16"),)
+  };
+  control.if(%c, %1, %2, %x)
+}
+)");
+  EXPECT_TRUE(structural_equal(module, expected)) << to_text(module);
 }
 
 TEST(Pipeline, RunsInOrderAndReports) {

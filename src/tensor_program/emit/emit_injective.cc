@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "ops/pad.h"
 #include "ops/rearrange.h"
 #include "tensor_program/emit/emitter.h"
 

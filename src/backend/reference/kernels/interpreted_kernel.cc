@@ -187,6 +187,8 @@ Status check_interpretable(const Function& function) {
       return unsupported("reference: a parameter has type {}", param->type().to_string());
   const Function flat = TRY(inline_calls(function));
   for (const Expr& expr : post_order(flat->body)) {
+    if (expr->kind() == ExprKind::kFunction)  // of control flow
+      TRY(check_interpretable(std::static_pointer_cast<const FunctionNode>(expr)));
     const auto* call = as<CallNode>(expr);
     if (call == nullptr) continue;
     if (call->op == nullptr) return unsupported("reference: a call of a global function");
