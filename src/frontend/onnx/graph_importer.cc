@@ -52,6 +52,14 @@ bool GraphImporter::waits(const FlatNode& node) const {
                      [&](const std::string* name) { return is_late(*name); });
 }
 
+GraphImporter GraphImporter::inner(
+    std::function<Result<Expr>(const std::string& name)> find) const {
+  GraphImporter made(inlining_, data_, options_);
+  made.options_.initializer = std::move(find);
+  made.narrow_ = narrow_;
+  return made;
+}
+
 // Values that nobody reads any more go.
 void GraphImporter::release(const std::string& name) {
   if (--uses_[name] == 0) values_.erase(name);

@@ -70,6 +70,9 @@ class GraphImporter {
   // Values that imported nodes read.
   const std::unordered_set<std::string>& values_read() const { return read_; }
 
+  // Returns the importer of a graph inside a node, which asks `find` for values of this one.
+  GraphImporter inner(std::function<Result<Expr>(const std::string& name)> find) const;
+
   // For control flow (control_flow.h).
   const Inlining& inlining() const { return inlining_; }
   TensorData& data() { return data_; }

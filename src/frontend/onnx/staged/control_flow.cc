@@ -8,6 +8,7 @@
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/model_file.h"
 #include "frontend/onnx/node_context.h"
+#include "frontend/onnx/staged/control_form.h"
 #include "frontend/onnx/staged/scan_layout.h"
 #include "frontend/onnx/staged/subgraphs.h"
 
@@ -15,32 +16,20 @@ namespace collage::frontend {
 
 namespace {
 
+// Loops of so few nodes in all iterations are unrolled: what iterations share is found then.
+constexpr int64_t kFewNodes = 32;
+// And of so many where iterations differ in what they are.
 constexpr int64_t kMaxUnrolledIterations = 256;
 constexpr int64_t kMaxUnrolledNodes = 2048;
 constexpr int64_t kUnsqueezeByInput = 13;  // the operator set since which its axes are an input
-
-// Gives names inside their initializers.
-Status define_initializers(GraphImporter& importer, InlinedGraph& graph) {
-  for (auto& [name, proto] : graph.initializers)
-    importer.define(name, make_constant(TRY(importer.data().take(proto)), name));
-  return {};
-}
-
-NodeContext context_of(GraphImporter& importer, const FlatNode& node) {
-  return NodeContext(*node.proto, node.opset, node.label, {}, importer.folder(), importer.data());
-}
-
-Result<Expr> input_value(GraphImporter& importer, const FlatNode& node, int i) {
-  if (i >= node.proto->input_size() || node.proto->input(i).empty()) return Expr();
-  return importer.value(node.proto->input(i));
-}
 
 Status import_if(GraphImporter& importer, const FlatNode& node) {
   if (node.proto->input_size() != 1) return bad_model("{} inputs, not 1", node.proto->input_size());
   const Expr condition = TRY(importer.value(node.proto->input(0)));
   const auto* constant = as<ConstantNode>(condition);
   if (constant == nullptr) {
-    importer.add_late(node, Lateness::kRun, "control flow on a computed condition");
+    if (!TRY(form_if(importer, node)))
+      importer.add_late(node, Lateness::kRun, "control flow on a computed condition");
     return {};
   }
   const bool taken = TRY(scalar_value(constant->value, "the condition")) != 0;
@@ -121,9 +110,14 @@ Result<InlinedGraph> inline_iteration(GraphImporter& importer, const FlatNode& n
                       fmt::format("{}{}/", inlining.inner_prefix(*node.proto), iteration));
 }
 
-bool is_small(const ::onnx::GraphProto& body, int64_t iterations) {
+bool is_unrolled(const ::onnx::GraphProto& body, int64_t iterations, int64_t most_nodes) {
   return iterations >= 1 && iterations <= kMaxUnrolledIterations &&
-         iterations * std::max(1, body.node_size()) <= kMaxUnrolledNodes;
+         iterations * std::max(1, body.node_size()) <= most_nodes;
+}
+
+Status add_uneven(GraphImporter& importer, const FlatNode& node) {
+  importer.add_late(node, Lateness::kRun, "control flow whose iterations differ in their types");
+  return {};
 }
 
 Status import_loop(GraphImporter& importer, const FlatNode& node) {
@@ -142,9 +136,12 @@ Status import_loop(GraphImporter& importer, const FlatNode& node) {
                       (first != nullptr && TRY(scalar_value(first->value, "the condition")) != 0);
   const int64_t iterations =
       count == nullptr ? 0 : TRY(scalar_value(count->value, "the trip count"));
-  if (!starts || !is_small(body, iterations) || !goes_on(body)) {
-    importer.add_late(node, Lateness::kRun, "control flow");
-    return {};
+  const bool certain = count != nullptr && starts && goes_on(body);
+  const bool unrolls = certain && is_unrolled(body, iterations, kMaxUnrolledNodes);
+  if (!unrolls || !is_unrolled(body, iterations, kFewNodes)) {
+    const auto trips_known = certain ? std::optional(iterations) : std::nullopt;
+    if (TRY(form_loop(importer, node, trips_known, unrolls))) return {};
+    if (!unrolls) return add_uneven(importer, node);
   }
   std::vector<std::string> state;
   for (int i = 0; i < carried; ++i) state.push_back(node.proto->input(i + 2));
@@ -196,9 +193,10 @@ Status import_scan(GraphImporter& importer, const FlatNode& node) {
                          ->tensor_type()
                          .shape);
   const int64_t length = TRY(layout.length(shapes));
-  if (!is_small(body, length)) {
-    importer.add_late(node, Lateness::kRun, "control flow");
-    return {};
+  const bool unrolls = is_unrolled(body, length, kMaxUnrolledNodes);
+  if (!unrolls || !is_unrolled(body, length, kFewNodes)) {
+    if (TRY(form_scan(importer, node, unrolls))) return {};
+    if (!unrolls) return add_uneven(importer, node);
   }
   std::vector<std::string> state;
   for (size_t i = 0; i < layout.carried; ++i)
