@@ -17,6 +17,7 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t kMostTensors = 1 << 24;
+constexpr int kMostDepth = 32;  // of plans that kernels of plans run
 
 // [begin, begin + bytes) of something that has so many.
 bool lies_within(size_t begin, size_t bytes, size_t whole) {
@@ -25,12 +26,12 @@ bool lies_within(size_t begin, size_t bytes, size_t whole) {
 
 class Loading {
  public:
-  Loading(const EntryReader& entry, int threads) : entry_(entry), threads_(threads) {}
+  Loading(const EntryReader& entry, int threads, int depth = 0)
+      : entry_(entry), threads_(threads), depth_(depth) {}
 
-  Result<LoadedPlan> run(const std::string& name) {
-    const SharedBytes text = TRY(entry_(name));
+  Result<LoadedPlan> run(const json& description) {
+    if (depth_ > kMostDepth) return bad_model("plans nested more than {} deep", kMostDepth);
     weights_ = TRY(entry_(kWeightsEntry));
-    const json description = parse_json(text.text());
     const JsonFields fields(description);
     plan_->arena_bytes = static_cast<size_t>(TRY(fields.integer("arena_bytes", 0, most_bytes())));
     for (const json& arena : *TRY(fields.array("device_arenas"))) TRY(add_device_arena(arena));
@@ -43,11 +44,12 @@ class Loading {
     for (const json& step : *TRY(fields.array("steps"))) TRY(read_step(step));
     TRY(load_kernels());
     TRY(place_workspaces());
-    size_t packed = weights_.bytes;
+    size_t packed = inner_packed_ + (depth_ == 0 ? weights_.bytes : 0);
     for (size_t i = 0; i < saved_.size(); ++i) {
       size_t mapped = 0;
       for (const SharedBytes& constant : saved_[i].constants) mapped += constant.bytes;
-      packed += std::max(plan_->steps[i].kernel->constant_bytes(), mapped) - mapped;
+      if (saved_[i].plans.empty())
+        packed += std::max(plan_->steps[i].kernel->constant_bytes(), mapped) - mapped;
     }
     return LoadedPlan{std::move(plan_), packed};
   }
@@ -170,6 +172,12 @@ class Loading {
       if (!name.is_string()) return bad_model("an object without a name");
       saved.objects.push_back(TRY(entry_(name.get<std::string>())));
     }
+    if (value.contains("plans"))
+      for (const json& plan : *TRY(fields.array("plans"))) {
+        LoadedPlan loaded = TRY(Loading(entry_, threads_, depth_ + 1).run(plan));
+        inner_packed_ += loaded.packed_bytes;
+        saved.plans.push_back(std::move(loaded.plan));
+      }
     for (const BufferId id : step.inputs) {
       saved.buffers.inputs.push_back(plan_->buffers[id].bytes);
       saved.buffers.input_devices.push_back(plan_->buffers[id].encoding.device);
@@ -236,7 +244,8 @@ class Loading {
   }
 
   const EntryReader& entry_;
-  const int threads_;
+  const int threads_, depth_;
+  size_t inner_packed_ = 0;  // of plans that kernels run
   SharedBytes weights_;
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
   // Of each step:
@@ -247,7 +256,8 @@ class Loading {
 }  // namespace
 
 Result<LoadedPlan> load_plan(const EntryReader& entry, const std::string& name, int threads) {
-  return or_bad_model(Loading(entry, threads).run(name));
+  const SharedBytes text = TRY(entry(name));
+  return or_bad_model(Loading(entry, threads).run(parse_json(text.text())));
 }
 
 Result<SharedBytes> constant_from(const JsonFields& fields, const char* name,

@@ -25,7 +25,7 @@ json signature(const PlanSignature& signature) {
 
 }  // namespace
 
-Result<std::string> PlanSaver::description_of(const Plan& plan) {
+Result<json> PlanSaver::description_of(const Plan& plan) {
   json inputs = json::array(), outputs = json::array(), buffers = json::array(),
        steps = json::array(), arenas = json::array();
   for (const PlanSignature& input : plan.inputs) inputs.push_back(signature(input));
@@ -36,16 +36,13 @@ Result<std::string> PlanSaver::description_of(const Plan& plan) {
         step.target.empty() ? step.name : step.name + " (" + step.target + ")")));
   for (const DeviceArena& arena : plan.device_arenas)
     arenas.push_back({{"device", to_json(arena.device)}, {"bytes", arena.bytes}});
-  return json_text({{"inputs", std::move(inputs)},
-                    {"outputs", std::move(outputs)},
-                    {"buffers", std::move(buffers)},
-                    {"steps", std::move(steps)},
-                    {"arena_bytes", plan.arena_bytes},
-                    {"device_arenas", std::move(arenas)}});
+  return json{{"inputs", std::move(inputs)},     {"outputs", std::move(outputs)},
+              {"buffers", std::move(buffers)},   {"steps", std::move(steps)},
+              {"arena_bytes", plan.arena_bytes}, {"device_arenas", std::move(arenas)}};
 }
 
 Status PlanSaver::add(const std::string& entry, const Plan& plan) {
-  add_text(entry, TRY(run_with_team(threads_, [&] { return description_of(plan); })));
+  add_text(entry, json_text(TRY(run_with_team(threads_, [&] { return description_of(plan); }))));
   return {};
 }
 
@@ -68,15 +65,18 @@ Result<json> PlanSaver::save_step(const Step& step) {
   json constants = json::array(), objects = json::array();
   for (const SharedBytes& constant : kernel.constants) constants.push_back(add_constant(constant));
   for (const SharedBytes& object : kernel.objects) objects.push_back(add_object(object));
-  return json{{"name", step.name},
-              {"target", step.target},
-              {"loader", kernel.loader},
-              {"description", kernel.description},
-              {"constants", std::move(constants)},
-              {"objects", std::move(objects)},
-              {"inputs", step.inputs},
-              {"outputs", step.outputs},
-              {"workspace", step.workspace_offset}};
+  json saved{{"name", step.name},
+             {"target", step.target},
+             {"loader", kernel.loader},
+             {"description", kernel.description},
+             {"constants", std::move(constants)},
+             {"objects", std::move(objects)},
+             {"inputs", step.inputs},
+             {"outputs", step.outputs},
+             {"workspace", step.workspace_offset}};
+  for (const std::shared_ptr<const Plan>& plan : kernel.plans)
+    saved["plans"].push_back(TRY(description_of(*plan)));
+  return saved;
 }
 
 std::pair<size_t, size_t> PlanSaver::add_constant(const SharedBytes& constant) {

@@ -40,7 +40,7 @@ class PlanSaver {
  private:
   nlohmann::json save_buffer(const Buffer& buffer);
   Result<nlohmann::json> save_step(const Step& step);
-  Result<std::string> description_of(const Plan& plan);
+  Result<nlohmann::json> description_of(const Plan& plan);
   std::string add_object(const SharedBytes& object);
 
   const int threads_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ops/control.h"
 #include "partition/stated_kernels.h"
 #include "tensor_program/external_call.h"
 
@@ -60,7 +61,8 @@ void KnownPlan::remember(const NamedCover& cover, const std::vector<CostedCandid
                          bool complete) const {
   const bool is_local =
       std::any_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
-        return tensor_program::is_local(candidates[kernel.candidate].function);
+        const Function& function = candidates[kernel.candidate].function;
+        return tensor_program::is_local(function) && !is_control_flow(function);
       });
   if (is_local || !is_keyed(options_)) return;
   PlanRow row = plan_of(cover, candidates);

@@ -80,7 +80,7 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   TRY(measure_in_situ(decision, *context));
   if (options.max_error > 0 && !interrupted())
     decision = TRY(lowered(std::move(decision), candidates, *context));
-  warn_of_silent_outputs(decision, *context);
+  if (!model.impl().is_part) warn_of_silent_outputs(decision, *context);
 
   CompileReport report = TRY(report_decision(candidates, decision, *context));
   const std::shared_ptr<const Plan> plan = decision.chosen.lowered.plan;

@@ -38,6 +38,7 @@ struct ModelImpl {
   std::vector<TensorInfo> inputs, outputs;
   double import_seconds = 0, simplify_seconds = 0;
   bool unverified = false;  // a user made it
+  bool is_part = false;     // of a program (compile_control.h), which dumps what is asked for
 };
 
 }  // namespace internal

@@ -11,11 +11,13 @@
 #include "base/no_exceptions.h"
 #include "base/processor.h"
 #include "choose/light_cover.h"
+#include "compiler/compile_control.h"
 #include "compiler/plan_text.h"
 #include "compiler/worker_command.h"
 #include "cost/analytic.h"
 #include "ir/text_printer.h"
 #include "measure/noise_gate.h"
+#include "ops/control.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
 #include "tensor_program/module_programs.h"
@@ -121,8 +123,14 @@ Result<std::shared_ptr<Kernel>> KernelCache::compile(const Function& function,
   std::weak_ptr<Kernel>& known = kernels_[kernel_text(partition, variant)];
   if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
   const Target& target = partition.spec->target;
-  std::shared_ptr<Kernel> kernel = TRY(without_exceptions(
-      [&] { return find_backend(target.kind)->compile(function, variant, target, options); }));
+  std::shared_ptr<Kernel> kernel;
+  if (is_control_flow(function)) {
+    kernel = TRY(compile_control(function, options_, options.threads, progress_));
+    kept_.push_back(kernel);
+  } else {
+    kernel = TRY(without_exceptions(
+        [&] { return find_backend(target.kind)->compile(function, variant, target, options); }));
+  }
   known = kernel;
   return kernel;
 }
@@ -142,7 +150,7 @@ Result<std::unique_ptr<CompileContext>> CompileContext::open(const Model& model,
     if (machine->features != processor_features()) compile.features = machine->features;
   }
   Opened opened{std::move(compile), std::move(database), TRY(worker_command(options.worker)),
-                TRY(DumpFolder::open()), std::move(machine)};
+                model.impl().is_part ? DumpFolder() : TRY(DumpFolder::open()), std::move(machine)};
   std::unique_ptr<CompileContext> context(
       new CompileContext(model, options, candidates, progress, std::move(opened)));
   TRY(context->dump_module("graph", Module(context->graph.function())));
@@ -175,6 +183,7 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
                           checking_context(costs.store(), compile), graph.function(),
                           names_of(model.outputs())}),
       choosing(choose_options(model)),
+      kernels(options, progress),
       dumps_(std::move(opened.dumps)) {
   gate.allow(seconds_for_quiet(options.effort));
   choosing.memory_weight = candidates.memory_weight;

@@ -23,12 +23,18 @@ namespace collage {
 // Kernels of plans that are alive at the same time are shared; those of dropped plans go with them.
 class KernelCache {
  public:
+  // What control flow is compiled with.
+  KernelCache(const ProgramOptions& options, Progress* progress)
+      : options_(options), progress_(progress) {}
   Result<std::shared_ptr<Kernel>> compile(const Function& function,
                                           const CandidatePartition& partition,
                                           const Variant& variant, const CompileOptions& options);
 
  private:
+  const ProgramOptions& options_;
+  Progress* const progress_;
   std::map<std::string, std::weak_ptr<Kernel>> kernels_;
+  std::vector<std::shared_ptr<Kernel>> kept_;  // of control flow: a search compiled what it runs
 };
 
 // Options by which a program is compiled for another machine, where they name one: nothing is

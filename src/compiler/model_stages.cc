@@ -22,6 +22,7 @@ Result<Model> staged_model(const Model& like, Module module) {
 
   auto impl = std::make_shared<internal::ModelImpl>();
   impl->path = before.path;
+  impl->is_part = before.is_part;
   impl->import_seconds = before.import_seconds;
   impl->simplify_seconds = before.simplify_seconds;
   for (const Expr& param : main->second->params) {

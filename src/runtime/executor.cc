@@ -62,24 +62,17 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, 
       kernels_(std::move(kernels)),
       team_(threads),
       running_(std::make_unique<OfProcess<std::mutex>>()),
-      addresses_(plan_->buffers.size()) {
-  const auto in_arena = [&](const VirtualDevice& device, size_t offset) {
-    const auto arena = std::find_if(arenas_.begin(), arenas_.end(),
-                                    [&](const Arena& a) { return a.device == device; });
-    return arena == arenas_.end() ? nullptr : static_cast<uint8_t*>(arena->begin.get()) + offset;
-  };
-  for (size_t i = 0; i < plan_->buffers.size(); ++i) {
-    const Buffer& buffer = plan_->buffers[i];
-    if (buffer.place == Buffer::Place::kArena)
-      addresses_[i] = in_arena(buffer.encoding.device, buffer.offset);
-    if (buffer.place == Buffer::Place::kConstant)
-      addresses_[i] = const_cast<void*>(buffer.constant.raw());
-  }
+      input_slots_(plan_->inputs.size()),
+      output_slots_(plan_->outputs.size()) {
   for (size_t s = 0; s < plan_->steps.size(); ++s) {
     const Step& step = plan_->steps[s];
     bound_.push_back({kernels_[s].get(), std::vector<void*>(step.inputs.size()),
                       std::vector<void*>(step.outputs.size()),
                       in_arena(step.device, step.workspace_offset)});
+    for (size_t i = 0; i < step.inputs.size(); ++i)
+      find_slot(plan_->buffers[step.inputs[i]], &bound_[s].inputs[i]);
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+      find_slot(plan_->buffers[step.outputs[i]], &bound_[s].outputs[i]);
     ThreadUse use = step.kernel->thread_use();
     if (groups_.empty() || groups_.back().use != use)
       groups_.push_back({bound_.size() - 1, bound_.size() - 1, use});
@@ -89,6 +82,35 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, 
                            [](const Group& group) { return group.use == ThreadUse::kTeam; });
   staged_inputs_.resize(plan_->inputs.size());
   staged_outputs_.resize(plan_->outputs.size());
+}
+
+void* Executor::in_arena(const VirtualDevice& device, size_t offset) const {
+  const auto arena = std::find_if(arenas_.begin(), arenas_.end(),
+                                  [&](const Arena& a) { return a.device == device; });
+  return arena == arenas_.end() ? nullptr : static_cast<uint8_t*>(arena->begin.get()) + offset;
+}
+
+// What lies in the arenas or is constant has its place for good.
+void Executor::find_slot(const Buffer& buffer, void** pointer) {
+  const bool is_part = buffer.place == Buffer::Place::kPart;
+  const Buffer& whole = is_part ? plan_->buffers[buffer.index] : buffer;
+  const size_t offset = is_part ? buffer.offset : 0;
+  switch (whole.place) {
+    case Buffer::Place::kInput:
+      input_slots_[whole.index].push_back({pointer, offset});
+      break;
+    case Buffer::Place::kOutput:
+      output_slots_[whole.index].push_back({pointer, offset});
+      break;
+    case Buffer::Place::kArena:
+      *pointer = in_arena(whole.encoding.device, whole.offset + offset);
+      break;
+    case Buffer::Place::kConstant:
+      *pointer = static_cast<uint8_t*>(const_cast<void*>(whole.constant.raw())) + offset;
+      break;
+    case Buffer::Place::kPart:
+      COLLAGE_CHECK(false, "a part of a part");
+  }
 }
 
 // Those that the caller gave.
@@ -116,38 +138,23 @@ Status Executor::bind(std::span<const Tensor> inputs, std::span<Tensor> outputs)
     if (!outputs[i].defined()) outputs[i] = TRY(Tensor::allocate(type.dtype, type.shape));
     TRY(check_tensor(outputs[i], plan_->outputs[i], "output"));
   }
-  for (size_t i = 0; i < plan_->buffers.size(); ++i) {
-    const Buffer& buffer = plan_->buffers[i];
-    if (buffer.place == Buffer::Place::kInput) {
-      const Tensor& given = inputs[buffer.index];
-      addresses_[i] = const_cast<void*>(given.raw());
-      if (!is_aligned(given.raw())) {
-        Tensor& staged = staged_inputs_[buffer.index];
-        if (!staged.defined()) staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
-        std::memcpy(staged.raw(), given.raw(), given.bytes());
-        addresses_[i] = staged.raw();
-      }
-    } else if (buffer.place == Buffer::Place::kOutput) {
-      Tensor& given = outputs[buffer.index];
-      addresses_[i] = given.raw();
-      if (!is_aligned(given.raw())) {
-        Tensor& staged = staged_outputs_[buffer.index];
-        if (!staged.defined()) staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
-        addresses_[i] = staged.raw();
-      }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& given = inputs[i];
+    void* memory = const_cast<void*>(given.raw());
+    if (!is_aligned(memory)) {
+      Tensor& staged = staged_inputs_[i];
+      if (!staged.defined()) staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
+      std::memcpy(staged.raw(), given.raw(), given.bytes());
+      memory = staged.raw();
     }
+    place_input(i, memory);
   }
-  for (size_t i = 0; i < plan_->buffers.size(); ++i) {
-    const Buffer& buffer = plan_->buffers[i];
-    if (buffer.place == Buffer::Place::kPart)
-      addresses_[i] = static_cast<uint8_t*>(addresses_[buffer.index]) + buffer.offset;
-  }
-  for (size_t s = 0; s < bound_.size(); ++s) {
-    const Step& step = plan_->steps[s];
-    for (size_t i = 0; i < step.inputs.size(); ++i)
-      bound_[s].inputs[i] = addresses_[step.inputs[i]];
-    for (size_t i = 0; i < step.outputs.size(); ++i)
-      bound_[s].outputs[i] = addresses_[step.outputs[i]];
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    Tensor& given = outputs[i];
+    Tensor& staged = staged_outputs_[i];
+    if (!is_aligned(given.raw()) && !staged.defined())
+      staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
+    place_output(i, is_aligned(given.raw()) ? given.raw() : staged.raw());
   }
   return {};
 }

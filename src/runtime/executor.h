@@ -51,12 +51,24 @@ class Executor {
   using RunStep = std::function<Status(size_t step, const KernelArgs& args)>;
   Status walk(std::span<const Tensor> inputs, std::span<Tensor> outputs, const RunStep& run_step);
 
+  // For a kernel that runs it within a run of its own, many times (control_kernel.h): on memory
+  // that is placed once for all further runs, aligned to 64 bytes and of the plan's types, with the
+  // team, the run number and the lock of the run around it.
+  void place_input(size_t index, void* memory) { place(input_slots_[index], memory); }
+  void place_output(size_t index, void* memory) { place(output_slots_[index], memory); }
+  Status run_placed() { return execute(nullptr); }
+
  private:
   struct Bound {
     Kernel* kernel;
     std::vector<void*> inputs, outputs;
     void* workspace;
   };
+  struct Slot {  // where a kernel is told of a part of an input or output
+    void** pointer;
+    size_t offset;  // bytes
+  };
+  using Slots = std::vector<Slot>;
   struct Group {  // steps [begin, end) with equal thread use
     size_t begin, end;
     ThreadUse use;
@@ -77,6 +89,11 @@ class Executor {
   Status run_alone(const Body& body);
   Status check_apart(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
   Status bind(std::span<const Tensor> inputs, std::span<Tensor> outputs);
+  void* in_arena(const VirtualDevice& device, size_t offset) const;
+  void find_slot(const Buffer& buffer, void** pointer);
+  static void place(const Slots& slots, void* memory) {
+    for (const Slot& slot : slots) *slot.pointer = static_cast<uint8_t*>(memory) + slot.offset;
+  }
   Status execute(std::vector<double>* seconds);
   Status synchronise();                          // waits for all devices
   void give_outputs(std::span<Tensor> outputs);  // those that were staged
@@ -87,8 +104,8 @@ class Executor {
   ThreadTeam team_;
   bool uses_team_ = false;
   std::unique_ptr<OfProcess<std::mutex>> running_;  // locked by the run that is under way
-  std::vector<void*> addresses_;                    // of every buffer
   std::vector<Bound> bound_;
+  std::vector<Slots> input_slots_, output_slots_;
   std::vector<Group> groups_;
   std::vector<TensorMemory> input_memory_, output_memory_;  // of the run that is under way
   uint64_t runs_ = 0;                                       // that had numbers

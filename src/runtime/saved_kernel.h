@@ -16,6 +16,7 @@
 namespace collage {
 
 class Kernel;
+struct Plan;
 
 // Memory with another owner: a kernel's packed weights, or a part of a mapped file.
 struct SharedBytes {
@@ -40,6 +41,8 @@ struct SavedKernel {
   std::vector<SharedBytes> constants;
   std::vector<SharedBytes> objects;  // code and whatever else a library made
   BufferSizes buffers = {};          // set by the loading code; `save` leaves it empty
+  // That it runs: a loop's body, the branches of a condition.
+  std::vector<std::shared_ptr<const Plan>> plans = {};
 };
 
 struct KernelLoader {

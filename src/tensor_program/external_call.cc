@@ -8,6 +8,7 @@
 #include "ir/effects.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/control.h"
 #include "tensor_program/call.h"
 #include "tensor_program/external.h"
 
@@ -212,6 +213,7 @@ Result<std::optional<DeclaredCall>> declared_call(const CallNode& call) {
 }
 
 bool is_local(const Function& function) {
+  if (is_control_flow(function)) return true;
   if (!has_local_functions()) return false;
   const Result<Function> flat = inline_calls(function);
   if (!flat) return false;

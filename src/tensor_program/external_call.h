@@ -51,7 +51,8 @@ struct DeclaredCall {
 };
 Result<std::optional<DeclaredCall>> declared_call(const CallNode& call);
 
-/// Returns whether it calls a function that worker processes do not have, or one with effects.
+/// Returns whether it calls a function that worker processes do not have, or one with effects; or is
+/// control flow, which only the program around it is compiled with.
 bool is_local(const Function& function);
 
 }  // namespace collage::tensor_program

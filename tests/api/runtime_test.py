@@ -110,6 +110,31 @@ def check_several_shapes(program):
     call(binary, program.compile("relu.onnx", "relu.collage", "--bucket", "batch=4,16", "--targets", "reference"), cwd=program.folder)
 
 
+def check_control_flow(program):
+    """A recurrence of 40 steps and a condition behind the network, as plans inside the program's: what ONNX Runtime gives."""
+    import numpy
+    import onnxruntime
+
+    value, node, kinds = onnx.helper.make_tensor_value_info, onnx.helper.make_node, onnx.TensorProto
+    constant = lambda name, array: onnx.numpy_helper.from_array(numpy.array(array), name)
+    vector = lambda name: value(name, kinds.FLOAT, [1, 10])
+    body = onnx.helper.make_graph(
+        [node("Mul", ["s", "most"], ["t"]), node("Sub", ["t", "e"], ["u"]), node("Tanh", ["u"], ["next"]), node("Identity", ["go"], ["on"])], "body",
+        [value("i", kinds.INT64, []), value("go", kinds.BOOL, []), vector("s")], [value("on", kinds.BOOL, []), vector("next")], [constant("most", numpy.float32(0.9))])
+    branch = lambda operator: onnx.helper.make_graph([node(operator, ["last"], ["r"])], operator, [], [vector("r")])
+    made = tiny_models.small_net()
+    softmax = made.graph.node.pop()
+    made.graph.node.extend([node("Loop", ["trips", "", "e"], ["last"], body=body), node("ReduceMax", ["last"], ["top"], keepdims=0), node("Less", ["top", "half"], ["low"]),
+                            node("If", ["low"], ["chosen"], then_branch=branch("Exp"), else_branch=branch("Neg")), node("Softmax", ["chosen"], list(softmax.output), axis=1)])
+    made.graph.initializer.extend([constant("trips", numpy.int64(40)), constant("half", numpy.float32(0.5))])
+    onnx.save(made, os.path.join(program.folder, "control.onnx"))
+    image = numpy.array([[(c * 31 + i * 7) % 17 for i in range(144)] for c in range(3)], numpy.float32).reshape(1, 3, 12, 12) / 17
+    expected = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"]).run(None, {"image": image})[0][0, 0]
+    for name in backends():
+        given = float(call(program.binary, program.compile("control.onnx", f"control_{name}.collage", "--targets", name), cwd=program.folder))
+        assert abs(given - expected) < 1e-4, f"{name}: {given}, not {expected}"
+
+
 def check_random_numbers(program):
     """Every run draws others, every context the same sequence."""
     binary = os.path.join(program.folder, "random")
@@ -120,4 +145,4 @@ def check_random_numbers(program):
 
 
 if __name__ == "__main__":
-    sys.exit(checks.run([check_runs, check_several_shapes, check_random_numbers, check_openmp_calls, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))
+    sys.exit(checks.run([check_runs, check_control_flow, check_several_shapes, check_random_numbers, check_openmp_calls, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))
