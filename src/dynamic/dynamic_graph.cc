@@ -232,16 +232,10 @@ Status DynamicGraph::run_on_host(const FlatNode& node, TensorsByName& tensors) {
     LoopBody* body = TRY(body_of(node));
     TensorsByName around;
     for (const std::string& name : body->captured) around[name] = tensors.at(name);
-    std::optional<RepeatedRun> repeated;
     const RunBody run = [&](std::vector<Tensor> given) -> Result<std::vector<Tensor>> {
-      if (repeated && repeated->serves(given)) return body->graph->run_again(*repeated, given);
-      std::vector<TensorType> types;
-      for (const Tensor& tensor : given) types.push_back({tensor.shape(), tensor.dtype()});
       TensorsByName inside = around;
       for (size_t i = 0; i < given.size(); ++i) inside[body->inputs[i]] = std::move(given[i]);
-      std::vector<Tensor> outputs = TRY(body->graph->run(std::move(inside)));
-      repeated = body->graph->repeated({body->inputs, std::move(types), around});
-      return outputs;
+      return body->graph->run(std::move(inside));
     };
     outputs =
         TRY(node.proto->op_type() == "Loop" ? run_loop(*body->proto, inputs, run)
@@ -371,24 +365,6 @@ Status DynamicGraph::add_plans(const Stage& stage,
     for (const auto& [branches, next] : made->next) TRY(add_plans(*next, plans));
   }
   return {};
-}
-
-std::optional<RepeatedRun> DynamicGraph::repeated(RepeatedInputs inputs) const {
-  const auto latest =
-      std::max_element(first_->made.begin(), first_->made.end(),
-                       [](const auto& a, const auto& b) { return a->last_run < b->last_run; });
-  if (latest == first_->made.end() || !(*latest)->imported.late.empty()) return std::nullopt;
-  Specialisation& made = **latest;
-  inputs.constants = first_->rest.constants;
-  inputs.constants.insert(made.imported.constants.begin(), made.imported.constants.end());
-  return RepeatedRun::of(inputs, made.conditions, made.imported, outputs(), made.program.get(),
-                         made.listed ? &made.listed->info() : nullptr);
-}
-
-Result<std::vector<Tensor>> DynamicGraph::run_again(RepeatedRun& repeated,
-                                                    const std::vector<Tensor>& given) {
-  const RunNumber number(runs_++);
-  return repeated.run(given);
 }
 
 Result<std::vector<Tensor>> DynamicGraph::run(TensorsByName tensors) {

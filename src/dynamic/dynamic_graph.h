@@ -5,14 +5,12 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "artifact/bucketing/tensor_conditions.h"
 #include "artifact/specialisations.h"
 #include "base/result.h"
-#include "dynamic/repeated_run.h"
 #include "dynamic/stage_program.h"
 #include "frontend/onnx/staged/stages.h"
 
@@ -29,10 +27,6 @@ class DynamicGraph {
   // it.
   Result<std::vector<Tensor>> run(TensorsByName tensors);
   const std::vector<std::string>& outputs() const;
-  // Returns the latest run as one that can be repeated with tensors of the same types: a loop's
-  // iteration. None where it took several stages or read values.
-  std::optional<RepeatedRun> repeated(RepeatedInputs inputs) const;
-  Result<std::vector<Tensor>> run_again(RepeatedRun& repeated, const std::vector<Tensor>& given);
   // Returns what was compiled so far, to be saved; the graph has one stage. kUsage: nothing was
   // compiled.
   Result<std::vector<CompiledForShapes>> compiled() const;
