@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backend/backend.h"
+#include "ops/control.h"
 
 namespace collage {
 
@@ -35,7 +36,8 @@ HostShare host_share(const CompileReport& report) {
   double all = 0, on_host = 0;
   for (const ReportedPlan::Kernel& kernel : report.kernels) {
     all += kernel.flops;
-    if (!is_host(kernel.target) ||
+    // What control flow runs has plans of its own.
+    if (!is_host(kernel.target) || is_control_flow(kernel.function) ||
         std::all_of(kernel.nodes.begin(), kernel.nodes.end(),
                     [&](PostDfsIndex node) { return held.contains(node); }))
       continue;

@@ -66,13 +66,15 @@ def @main(%c: bool, %x: Tensor[(2), float16]) {
     %0 = fn (%i: int64, %s: Tensor[(2), float16]) {
       (True, cast(nn.relu(cast(%s, dtype="float32")), dtype="float16"))
     };
-    control.loop(3i64, True, %0, %a, states=1)
+    %4 = control.loop(3i64, True, %0, %a, states=1);
+    (%4.0,)
   };
   %2 = fn (%a: Tensor[(2), float16]) {
     %3 = cast(%a, dtype="float32");
     (cast(add(%3, %3), dtype="float16"),)
   };
-  control.if(%c, %1, %2, %x)
+  %5 = control.if(%c, %1, %2, %x);
+  (%5.0,)
 }
 )");
   EXPECT_TRUE(structural_equal(module, expected)) << to_text(module);
