@@ -102,7 +102,14 @@ T divide(T a, T b) {
 
 template <typename T>
 T truncated_mod(T a, T b) {  // the sign of the dividend, as C has it
-  if constexpr (std::is_floating_point_v<T>)
+  if constexpr (std::is_same_v<T, float>) {
+    // Exact in double below 2^28 times the divisor: the quotient is not rounded up to the next
+    // integer, and that integer times the divisor has 53 bits.
+    const double quotient = static_cast<double>(a) / b;
+    if (!(std::abs(quotient) < 0x1p28)) return std::fmod(a, b);
+    const auto whole = static_cast<int64_t>(quotient);
+    return whole == 0 ? a : std::copysign(static_cast<float>(a - whole * double{b}), a);
+  } else if constexpr (std::is_floating_point_v<T>)
     return std::fmod(a, b);
   else if constexpr (std::is_signed_v<T>)
     return b == -1 ? T{0} : static_cast<T>(a % b);

@@ -1,7 +1,9 @@
 // Elementwise operators: values known by hand or from <cmath>, broadcasting, and the corners where
 // C++ arithmetic would be undefined.
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "op_test.h"
 
@@ -247,6 +249,36 @@ TEST(SelectTest, WhereAndPrelu) {
   EXPECT_THAT(run("nn.prelu", {floats({1, 2, 2}, {-1, 1, -2, 2}), floats({2}, {0.5, 0.25})})
                   .values<float>(),
               ElementsAre(-0.5, 1, -0.5, 2));
+}
+
+// Any two numbers, those near each other besides: quotients within and beyond what mod computes
+// itself.
+TEST(BinaryTest, ModIsExactlyThatOfTheLibrary) {
+  std::mt19937 random(5);
+  std::vector<float> values, divisors;
+  for (int i = 0; i < 200000; ++i) {
+    const uint32_t a = random();
+    uint32_t b = random();
+    if (i % 2 == 0) b = (b & 0x807fffff) | ((a & 0x7f800000) - ((b & 31) << 23));
+    values.push_back(std::bit_cast<float>(a));
+    divisors.push_back(std::bit_cast<float>(b));
+  }
+  for (const float special : {0.0f, -0.0f, 1.0f, kInf, -kInf, 0x1p-149f, 0x1.fffffep127f})
+    for (const float other : {0.0f, -0.0f, 3.0f, kInf, 0x1p-149f, 0x1.fffffep127f}) {
+      values.push_back(special);
+      divisors.push_back(other);
+    }
+  const auto count = static_cast<int64_t>(values.size());
+  const Tensor result = run("mod", {floats({count}, values), floats({count}, divisors)});
+  for (size_t i = 0; i < values.size(); ++i) {
+    const float expected = std::fmod(values[i], divisors[i]), actual = result.data<float>()[i];
+    if (std::isnan(expected)) {
+      ASSERT_TRUE(std::isnan(actual)) << values[i] << " mod " << divisors[i];
+    } else {
+      ASSERT_EQ(std::bit_cast<uint32_t>(actual), std::bit_cast<uint32_t>(expected))
+          << values[i] << " mod " << divisors[i];
+    }
+  }
 }
 
 }  // namespace
