@@ -39,6 +39,11 @@ bool has_known_type(const Expr& expr) {
   const DType dtype = expr->tensor_type().dtype;
   return dtype == DType::kFloat32 || dtype == DType::kInt8 || dtype == DType::kUInt8;
 }
+// A zero point, which is known when the kernel runs.
+bool is_integer_number(const Expr& expr) {
+  return expr->kind() == ExprKind::kVar && expr->type().is_tensor() &&
+         expr->tensor_type().dtype == DType::kInt32 && num_elements(expr->tensor_type().shape) == 1;
+}
 bool is_float32(const Expr& expr) { return expr->tensor_type().dtype == DType::kFloat32; }
 
 // Reads the flat body call by call; `running_` is the value that the chain has reached.
@@ -61,7 +66,7 @@ class Parser {
         return unsupported("onednn: tuples inside a kernel");
       }
       // Index-like constants stay with the operators that know them.
-      if (!has_known_type(expr) && expr->kind() != ExprKind::kConstant)
+      if (!has_known_type(expr) && expr->kind() != ExprKind::kConstant && !is_integer_number(expr))
         return unsupported("onednn: {} is neither float32 nor of 8 bits", expr->type().to_string());
       if (expr->type().is_tensor() && num_elements(expr->tensor_type().shape) == 0)
         return unsupported("onednn: an empty tensor");
@@ -70,6 +75,10 @@ class Parser {
     end_ = function->body;
     TRY(take_conversions());
     TRY(start());
+    for (const Expr& param : function->params)
+      if (is_integer_number(param) &&
+          !(composite_.quantised() && composite_.anchor->args[3] == param))
+        return unsupported("onednn: {}, which is no zero point of data", param->type().to_string());
     while (next_ < calls_.size()) TRY(step());
     if (running_ != end_) return unsupported("onednn: not a chain");
     composite_.result = running_->tensor_type().shape;

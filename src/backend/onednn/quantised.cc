@@ -53,6 +53,14 @@ Tensor with_sign(const Tensor& bytes) {
   return result;
 }
 
+// Of the product's data; a product of matrices may have a zero point that is computed.
+Result<Quantisation> source_quantisation(const CallNode& call) {
+  const bool computed = call.args[3]->kind() != ExprKind::kConstant &&
+                        num_elements(call.args[3]->tensor_type().shape) == 1 &&
+                        !call.op->name.starts_with("qnn.conv");
+  return quantisation_of(call.args[2], computed ? make_scalar<int32_t>(0) : call.args[3]);
+}
+
 Tensor number(float value) { return Tensor::scalar<float>(value); }
 Tensor number(int32_t value) { return Tensor::scalar<int32_t>(value); }
 
@@ -82,6 +90,11 @@ Masks masks_of(const std::vector<AttributeValues>& list) {
 void bind_attribute_values(ProgramBuilder& builder, const std::vector<AttributeValues>& list,
                            Bindings& bindings) {
   for (const AttributeValues& entry : list) {
+    if (entry.param >= 0) {
+      const Desc desc({1}, Type::s32, Tag::a);
+      bindings.push_back({entry.arg, builder.input(static_cast<size_t>(entry.param), desc)});
+      continue;
+    }
     const Type type = entry.values.dtype() == DType::kFloat32 ? kFloat : Type::s32;
     const Desc desc({entry.values.size()}, type, Tag::a);
     bindings.push_back({entry.arg, builder.constant(entry.values, desc, desc)});
@@ -90,6 +103,8 @@ void bind_attribute_values(ProgramBuilder& builder, const std::vector<AttributeV
 
 std::vector<AttributeValues> QuantisedProduct::attributes(int channels) const {
   std::vector<AttributeValues> list = attribute_values(DNNL_ARG_SRC, source);
+  if (source_zero_point >= 0)
+    list.push_back({DNNL_ARG_ATTR_ZERO_POINTS | DNNL_ARG_SRC, 0, {}, source_zero_point});
   list.push_back({DNNL_ARG_ATTR_SCALES | DNNL_ARG_WEIGHTS, weight_scales.size() == 1 ? 0 : channels,
                   weight_scales});
   if (weight_zero_point != 0)
@@ -108,7 +123,7 @@ Status can_multiply(const CallNode& call) {
     return unsupported("onednn: a pointwise convolution of bytes with strides");
   if (terms_of(call) > kMostTerms)
     return unsupported("onednn: sums of {} products of bytes", terms_of(call));
-  TRY(quantisation_of(call.args[2], call.args[3]));
+  TRY(source_quantisation(call));
   if (call.args[4]->kind() != ExprKind::kConstant)
     return unsupported("onednn: scales that are not constant");
   const int32_t zero = TRY(weight_zero_point(call));
@@ -121,7 +136,8 @@ Result<QuantisedProduct> read_quantised(const Composite& composite) {
   const CallNode& call = *composite.anchor;
   TRY(can_multiply(call));
   QuantisedProduct product;
-  product.source = TRY(quantisation_of(call.args[2], call.args[3]));
+  product.source = TRY(source_quantisation(call));
+  product.source_zero_point = composite.inputs[3].param;
   product.weight_scales = as<ConstantNode>(call.args[4])->value;
   product.result = composite.rounded;
   product.weight_zero_point = TRY(weight_zero_point(call));

@@ -24,6 +24,7 @@ struct AttributeValues {
   int arg = 0;   // DNNL_ARG_ATTR_SCALES or DNNL_ARG_ATTR_ZERO_POINTS, with the argument
   int mask = 0;  // the dimensions of it that they vary along
   Tensor values;
+  int param = -1;  // the parameter that has them, an int32 number, in place of `values`
 };
 
 // Returns the attribute values of one argument's integers; a zero point of 0 is left out.
@@ -38,6 +39,7 @@ inline constexpr int32_t kSignOffset = 128;
 struct QuantisedProduct {
   Tensor weights;  // int8; none where they are computed
   Quantisation source;
+  int source_zero_point = -1;     // the parameter that has it, in place of `source`
   Tensor weight_scales;           // one, or one for each channel
   int32_t weight_zero_point = 0;  // of signed weights
   std::optional<Quantisation> result;

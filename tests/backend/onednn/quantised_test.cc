@@ -253,6 +253,29 @@ TEST_F(Quantised, RightOperandsHaveASignOrNotAndAZeroPoint) {
         }
 }
 
+TEST_F(Quantised, ZeroPointsOfDataMayBeComputed) {
+  for (const bool constant : {false, true})
+    for (const DType left : {DType::kUInt8, DType::kInt8})
+      for (const int64_t rows : {1, 35}) {
+        SCOPED_TRACE(::testing::Message() << constant << " " << dtype_name(left) << " " << rows);
+        Graph graph;
+        Expr a = graph.input({rows, 40}, left), zero = graph.input({}, DType::kInt32);
+        Expr b = constant ? bytes({40, 33}, DType::kInt8) : graph.input({40, 33}, DType::kInt8);
+        Expr y = graph.call("qnn.matmul", {a, b, number(0.02f), zero, number(0.001f), number(3)});
+        check(graph.function(graph.call("add", {y, graph.input({33})})));
+      }
+  Graph graph;
+  Expr x = graph.input({1, 8, 4, 4}, DType::kUInt8), zero = graph.input({}, DType::kInt32);
+  EXPECT_THAT(refusal(graph.function(
+                  graph.call("qnn.conv2d", {x, bytes({8, 8, 1, 1}, DType::kInt8), number(0.02f),
+                                            zero, number(0.001f), number(0)}))),
+              HasSubstr("no constant number"));
+  EXPECT_THAT(refusal(graph.function(graph.call(
+                  "qnn.matmul", {graph.input({4, 8}, DType::kUInt8), bytes({8, 8}, DType::kInt8),
+                                 number(0.02f), number(0), number(0.001f), zero}))),
+              HasSubstr("no zero point of data"));
+}
+
 TEST_F(Quantised, UnsignedWeightsAroundTheMiddleAreSignedOnes) {
   const auto convolution = [](DType dtype, const Expr& scale, const Expr& zero) {
     Graph graph;
