@@ -21,9 +21,11 @@ namespace collage {
 
 // Parses a module, Relay text or script, without simplifying it. Inputs are named as the parameters
 // of @main. `weights`: the constants that the text gives by type alone, as model_weights returns
-// them. kBadModel, with line and column: the text is malformed; a constant is missing or has
-// another type; there is no @main, or it takes tuples.
-Result<Model> parse_model(const std::string& text, const std::vector<Tensor>& weights = {});
+// them; `dims`: values of its symbols. kUnsupported: a symbol has no value. kBadModel, with line
+// and column: the text is malformed; a constant is missing or has another type; there is no @main,
+// or it takes tuples.
+Result<Model> parse_model(const std::string& text, const std::vector<Tensor>& weights = {},
+                          const std::map<std::string, int64_t>& dims = {});
 
 struct ModelTextOptions {
   // Prints values of constants in a section behind the functions. Without it, constants of more

@@ -65,10 +65,11 @@ Model rewrite(const Model& self, const nb::callable& replace, const std::string&
   }));
 }
 
-Model parse(const std::string& text, const nb::list& weights) {
+Model parse(const std::string& text, const nb::list& weights,
+            const std::map<std::string, int64_t>& dims) {
   std::vector<Tensor> tensors;
   for (nb::handle array : weights) tensors.push_back(copy_of(array, "weights"));
-  return value_of(unlocked([&] { return parse_model(text, tensors); }));
+  return value_of(unlocked([&] { return parse_model(text, tensors, dims); }));
 }
 
 void bind_passes(nb::module_& core) {
@@ -176,7 +177,7 @@ void bind_modules(nb::module_& core, nb::class_<Model>& model) {
           },
           nb::arg("name"), nb::arg("function"))
       .def("rewrite", &rewrite, nb::arg("replace"), nb::arg("pattern"));
-  core.def("parse", &parse, nb::arg("text"), nb::arg("weights"));
+  core.def("parse", &parse, nb::arg("text"), nb::arg("weights"), nb::arg("dims"));
   bind_passes(core);
 }
 

@@ -223,7 +223,7 @@ class Model:
     @staticmethod
     def of(function: Expression) -> Model:
         """The model that a function of a graph is, as it is, not simplified."""
-        return Model(_core.parse(_ANY, []).with_function("main", function))
+        return Model(_core.parse(_ANY, [], {}).with_function("main", function))
 
     def compile(
         self,
@@ -368,7 +368,8 @@ def load_dynamic(
     public_key: Optional[str] = None,
     **options: Any,
 ) -> Program:
-    """A `Program` of an ONNX model with dimensions that inputs decide, shapes that depend on values, or control flow (docs/dynamic.md).
+    """A `Program` of an ONNX model with dimensions that inputs decide, shapes that depend on values, or control flow, or of text
+    (.relay, .script, .py) over symbols (docs/dynamic.md).
 
     It is compiled for the shapes that come, once for each. Or of a file that `save` wrote of a model that runs in stages, which
     holds the model: targets, accuracy, buckets and states are the file's, what it holds is not compiled again, and `public_key`
@@ -397,9 +398,12 @@ def from_exported(program: Any, *, shapes: Optional[Mapping[str, Sequence[int]]]
     return torch_backend.from_exported(program, shapes or {})
 
 
-def parse(text: str, weights: Sequence[Array] = ()) -> Model:
-    """A `Model` of Relay text or script as it is, not simplified; `weights`: the constants that it gives by type alone, as `Model.weights` gives them."""
-    return Model(_core.parse(text, list(weights)))
+def parse(text: str, weights: Sequence[Array] = (), *, dims: Optional[Mapping[str, int]] = None) -> Model:
+    """A `Model` of Relay text or script as it is, not simplified; `weights`: the constants that it gives by type alone, as `Model.weights` gives them.
+
+    `dims`: the values of the text's symbols (docs/modules.md), by name.
+    """
+    return Model(_core.parse(text, list(weights), dict(dims or {})))
 
 
 def load_plugin(library: Path) -> None:

@@ -103,6 +103,22 @@ Result<std::string_view> Lexer::block() {
   return bad_model("this '{{' is not closed").with_context(start.place.to_string());
 }
 
+std::string_view Lexer::item() {
+  while (!at_end() && is_blank(peek())) advance();
+  const size_t start = position_.offset;
+  for (int depth = 0; !at_end(); advance()) {
+    const char c = peek();
+    const bool is_comment =
+        dialect_.python ? c == '#' : c == '/' && (peek(1) == '/' || peek(1) == '*');
+    if (is_comment || (depth == 0 && (c == ',' || c == '\n'))) break;
+    if (c == '(' || c == '[') ++depth;
+    if ((c == ')' || c == ']') && --depth < 0) break;
+  }
+  size_t end = position_.offset;
+  while (end > start && is_blank(text_[end - 1])) --end;
+  return text_.substr(start, end - start);
+}
+
 void Lexer::read_string(Token& token) {
   const size_t start = position_.offset;
   const char quote = peek();
@@ -137,6 +153,11 @@ void Lexer::read_sigil(Token& token) {
   if (sigil == '%' && is_digit(peek())) token.kind = Token::Kind::kBinding;
   for (; is_part(peek()); advance()) token.text += peek();
   if (!token.text.empty() || sigil == '$') return;
+  if (sigil == '%' && is_blank(peek())) {  // a remainder, in a term that is passed over
+    token.kind = Token::Kind::kMark;
+    token.text = sigil;
+    return;
+  }
   token.kind = Token::Kind::kBad;
   token.place = position_.place;
 }

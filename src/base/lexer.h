@@ -69,6 +69,9 @@ class Lexer {
   // Behind a '{': what stands up to the '}' that closes it, unlexed but for strings and comments
   // `//`; moves behind that.
   Result<std::string_view> block();
+  // What stands up to the comma, the closing bracket or the comment outside of brackets, or the end
+  // of the line, unlexed and without blanks around; moves behind that.
+  std::string_view item();
   // What is left from here, unlexed.
   std::string_view rest() const { return text_.substr(position_.offset); }
 

@@ -1,9 +1,13 @@
+#include <algorithm>
+
 #include "backend/targets/backends.h"
+#include "base/files.h"
 #include "base/no_exceptions.h"
 #include "base/stopwatch.h"
 #include "compiler/model_stages.h"
 #include "frontend/onnx/importer.h"
 #include "frontend/script/script.h"
+#include "frontend/script/symbolic_module.h"
 #include "passes/inline_functions.h"
 #include "passes/passes.h"
 #include "passes/widen_halves.h"
@@ -16,10 +20,14 @@ namespace {
 Model no_model() { return Model(std::make_shared<internal::ModelImpl>()); }
 
 Result<ImportedModel> import_text(const std::filesystem::path& path, const LoadOptions& options) {
-  if (!options.shapes.empty() || !options.dims.empty() || !options.constants.empty())
-    return usage_error("{}: shapes are part of the text and cannot be given", path.string());
+  if (!options.constants.empty())
+    return usage_error("{}: constants are part of the text and cannot be given", path.string());
+  ParseOptions parse;
+  parse.folder = path.parent_path();
+  const std::string text = TRY(read_file(path));
   ImportedModel imported;
-  imported.module = TRY(tensor_program::load_module_text(path));
+  imported.module =
+      TRY(instance_of_text(text, parse, options.shapes, options.dims).with_context(path.string()));
   return imported;
 }
 
@@ -35,6 +43,26 @@ Result<Model> imported_model(ImportedModel imported) {
 }
 
 }  // namespace
+
+Result<Module> instance_of_text(const std::string& text, const ParseOptions& options,
+                                const std::map<std::string, Shape>& shapes,
+                                const std::map<std::string, int64_t>& dims) {
+  Result<Module> module = tensor_program::parse_module_text(text, options);
+  if (module.ok() && shapes.empty() && dims.empty()) return module;
+  const auto symbolic = TRY(tensor_program::SymbolicModule::parse(text, options));
+  if (symbolic.symbols().empty()) {
+    if (!module.ok()) return module;
+    return usage_error("shapes are part of the text and cannot be given");
+  }
+  const auto known = [](const auto& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  for (const auto& [name, value] : dims)
+    if (!known(symbolic.symbols(), name))
+      return usage_error("a value is given for symbol {}, which {} does not have", name,
+                         symbolic.signature());
+  return symbolic.instantiate(TRY(symbolic.bind(shapes, dims)));
+}
 
 Result<Model> simplified(const Model& model) {
   TRY(check_verified(model));

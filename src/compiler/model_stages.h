@@ -2,7 +2,11 @@
 // partitioned.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "compiler/compile.h"
+#include "ir/text_parser.h"
 
 namespace collage {
 
@@ -10,6 +14,12 @@ namespace collage {
 // where they are the same. Does not verify it. kBadModel: there is no @main, or it takes values
 // that are no tensors.
 Result<Model> staged_model(const Model& like, Module module);
+
+// Returns the module that the text is: of text over symbols (frontend/script/symbolic_module.h) the
+// instance for these shapes of inputs and values of symbols. kUnsupported: a symbol has no value.
+Result<Module> instance_of_text(const std::string& text, const ParseOptions& options,
+                                const std::map<std::string, Shape>& shapes,
+                                const std::map<std::string, int64_t>& dims);
 
 // Does so with a module that computes the same: the model keeps its half-precision form, which it
 // is still held against.

@@ -13,7 +13,8 @@ namespace collage {
 
 namespace {
 
-Result<Module> read_text(const std::string& text, const std::vector<Tensor>& weights) {
+Result<Module> read_text(const std::string& text, const std::vector<Tensor>& weights,
+                         const std::map<std::string, int64_t>& dims) {
   ParseOptions options;
   if (!weights.empty())
     options.constant = [&](const TensorType& type, size_t index) -> Result<Tensor> {
@@ -22,7 +23,7 @@ Result<Module> read_text(const std::string& text, const std::vector<Tensor>& wei
                          weights.size());
       return weights[index];
     };
-  return tensor_program::parse_module_text(text, options);
+  return instance_of_text(text, options, {}, dims);
 }
 
 PrintOptions print_options(const ModelTextOptions& options) {
@@ -35,11 +36,12 @@ PrintOptions print_options(const ModelTextOptions& options) {
 
 }  // namespace
 
-Result<Model> parse_model(const std::string& text, const std::vector<Tensor>& weights) {
+Result<Model> parse_model(const std::string& text, const std::vector<Tensor>& weights,
+                          const std::map<std::string, int64_t>& dims) {
   return without_exceptions([&]() -> Result<Model> {
     register_all();
     Model model = TRY(staged_model(Model(std::make_shared<internal::ModelImpl>()),
-                                   TRY(read_text(text, weights))));
+                                   TRY(read_text(text, weights, dims))));
     TRY(verify_model(model));
     return model;
   });

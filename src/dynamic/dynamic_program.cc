@@ -11,7 +11,9 @@
 #include "dynamic/host/host_operators.h"
 #include "dynamic/padding_check.h"
 #include "dynamic/saved_stages.h"
+#include "dynamic/symbolic_source.h"
 #include "dynamic/take_states.h"
+#include "frontend/script/script.h"
 #include "runtime/thread_team.h"
 
 namespace collage {
@@ -110,7 +112,13 @@ Result<std::shared_ptr<DynamicProgram>> open(const std::filesystem::path& path,
            names.count(frontend::qualified_op(node)) != 0;
   };
   impl->context.operators = options.operators;
-  impl->context.model = TRY(frontend::StagedModel::open(path, std::move(staged)));
+  if (tensor_program::is_module_text(path)) {
+    if (!options.constants.empty() || !options.states.empty() || !options.operators.empty())
+      return usage_error("{}: constants, states and operators are of ONNX models", path.string());
+    impl->context.model = TRY(open_symbolic(path));
+  } else {
+    impl->context.model = TRY(frontend::StagedModel::open(path, std::move(staged)));
+  }
   BucketedInterface& interface = impl->interface;
   interface.inputs = infos_of(impl->context.model->inputs());
   interface.outputs = infos_of(impl->context.model->outputs());
@@ -157,7 +165,7 @@ std::vector<DimSizes> all_sizes(const std::map<std::string, std::vector<int64_t>
 }
 
 Status run_all_buckets(DynamicProgram& impl) {
-  frontend::StagedModel& model = *impl.context.model;
+  frontend::StageSource& model = *impl.context.model;
   const std::vector<TensorInfo> inputs = infos_of(model.inputs());  // states too
   if (const std::optional<std::string> open = open_dimension(impl.options, inputs))
     return usage_error("dimension '{}' has no buckets", *open);

@@ -47,7 +47,7 @@ internal::DynamicProgram& dynamic_program(const Program& program);
 // Returns seeded values for inputs that the model can take as far as its first stage shows.
 // Dimensions come from `shapes` by the input's name, else from `sizes` by their own; kBadModel: one
 // is unknown.
-Result<TensorsByName> random_tensors(frontend::StagedModel& model,
+Result<TensorsByName> random_tensors(frontend::StageSource& model,
                                      const std::vector<TensorInfo>& inputs, const DimSizes& sizes,
                                      const std::map<std::string, Shape>& shapes, uint64_t seed);
 

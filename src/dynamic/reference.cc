@@ -1,35 +1,43 @@
 #include "dynamic/dynamic_program.h"
 #include "ops/interpreter.h"
 #include "ops/random_inputs.h"
+#include "tensor_program/extent.h"
 
 namespace collage {
 
 namespace {
 
+// Of a sum of names, which need not be those of symbols, or of a term over symbols.
+std::optional<int64_t> extent_of(const std::string& dim, const DimSizes& sizes) {
+  if (const std::optional<DimSum> sum = DimSum::parse(dim)) {
+    int64_t extent = 0;
+    for (const DimSum::Term& term : sum->terms) {
+      if (!term.name.empty() && sizes.count(term.name) == 0) return std::nullopt;
+      extent += term.name.empty() ? term.number : sizes.at(term.name);
+    }
+    return extent;
+  }
+  tensor_program::TokenReader tokens(dim);
+  const Result<tensor_program::Term> term = tensor_program::parse_extent(tokens);
+  return term.ok() ? tensor_program::value_of(*term, sizes) : std::nullopt;
+}
+
 Result<Shape> shape_of(const TensorInfo& input, const DimSizes& sizes) {
   if (!input.has_shape) return bad_model("input '{}' has no shape: give one", input.name);
   Shape shape;
   for (const std::string& dim : input.dims) {
-    const std::optional<DimSum> sum = DimSum::parse(dim);
-    int64_t extent = 0;
-    bool known = sum.has_value();
-    for (size_t i = 0; known && i < sum->terms.size(); ++i) {
-      const DimSum::Term& term = sum->terms[i];
-      known = term.name.empty() || sizes.count(term.name) != 0;
-      if (known) extent += term.name.empty() ? term.number : sizes.at(term.name);
-    }
-    if (!known)
+    const std::optional<int64_t> extent = extent_of(dim, sizes);
+    if (!extent)
       return bad_model("input '{}': dimension '{}' has no value: give one", input.name, dim);
-    shape.push_back(extent);
+    shape.push_back(*extent);
   }
   return shape;
 }
 
 }  // namespace
 
-Result<TensorsByName> random_tensors(frontend::StagedModel& model,
-                                     const std::vector<TensorInfo>& inputs,
-                                     const DimSizes& sizes,
+Result<TensorsByName> random_tensors(frontend::StageSource& model,
+                                     const std::vector<TensorInfo>& inputs, const DimSizes& sizes,
                                      const std::map<std::string, Shape>& shapes, uint64_t seed) {
   TensorsByName tensors;
   uint64_t own = seed;

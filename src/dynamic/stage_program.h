@@ -22,7 +22,7 @@ namespace collage {
 
 // State that all stages of a program share.
 struct StageContext {
-  std::shared_ptr<frontend::StagedModel> model;
+  std::shared_ptr<frontend::StageSource> model;
   ProgramOptions options;
   bool compile_on_demand = true;
   // Used in place of compiling, if given: computes a stage as it was imported.

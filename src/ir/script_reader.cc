@@ -22,6 +22,22 @@ Result<bool> followed_by(TextReader& reader, std::string_view spelling) {
   return follows;
 }
 
+Result<bool> accept_symbol(TextReader& reader) {
+  if (reader.symbols() == nullptr || !reader.is(Token::Kind::kName) ||
+      !TRY(followed_by(reader, "=")))
+    return false;
+  const Lexer::Position back = reader.position();
+  const Token name = TRY(take(reader));
+  TRY(reader.step());
+  if (word(reader.token()) != "int64" && word(reader.token()) != "int32") {
+    TRY(reader.seek(back));
+    return false;
+  }
+  TRY(at(name, reader.symbols()->value(name.text, {})));
+  TRY(skip_line(reader));
+  return true;
+}
+
 Result<Token> take(TextReader& reader) {
   Token token = reader.token();
   TRY(reader.step());

@@ -17,6 +17,8 @@ std::string_view word(const Token& token);
 // Returns whether that stands behind the current token.
 Result<bool> followed_by(TextReader& reader, std::string_view spelling);
 
+// Passes `n = T.int64()`, the declaration of a symbol, if it stands here.
+Result<bool> accept_symbol(TextReader& reader);
 // Passes a token and returns it.
 Result<Token> take(TextReader& reader);
 // Passes a token and the '(' behind it.

@@ -1,6 +1,7 @@
 #include "ir/text_attrs.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <vector>
 
@@ -35,6 +36,37 @@ Result<AttrValue> list(TextReader& reader, const Token& start) {
   return at(start, bad_model("a list holds integers, reals, or lists of integers"));
 }
 
+// Whether the text is a list in parentheses: (n), (n, 4), but not (n + 1) or (n + 1) / 2.
+bool is_list(std::string_view text, bool has_operator) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size() && text[0] == '('; ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ',' && depth == 1) return true;
+    if (text[i] == ')' && --depth == 0) return i + 1 == text.size() && !has_operator;
+  }
+  return false;
+}
+
+// Whether the current token begins a term over symbols.
+bool begins_term(const TextReader& reader) {
+  const TextSymbols* symbols = reader.symbols();
+  if (symbols == nullptr || reader.is(Kind::kString) || reader.is("[")) return false;
+  const std::string_view text = reader.item();
+  const bool has_operator = text.find_first_of("*/%") != std::string_view::npos ||
+                            text.find(" + ") != std::string_view::npos ||
+                            text.find(" - ") != std::string_view::npos;
+  if (is_list(text, has_operator)) return false;
+  bool has_symbol = has_operator;
+  const auto is_part = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  for (size_t i = 0, end = 0; i < text.size() && !has_symbol; i = end + 1) {
+    for (end = i; end < text.size() && is_part(text[end]);) ++end;
+    has_symbol = symbols->values.count(std::string(text.substr(i, end - i))) != 0;
+  }
+  return has_symbol;
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> parse_attr_name(TextReader& reader) {
@@ -51,6 +83,7 @@ Result<AttrValue> parse_attr_value(TextReader& reader) {
   TextReader::Nesting nesting(reader);
   TRY(reader.check_nesting());
   Token start = reader.token();
+  if (begins_term(reader)) return AttrValue(TRY(reader.symbolic_extent()));
   if (reader.is(Kind::kString)) {
     TRY(reader.step());
     return AttrValue(start.text);

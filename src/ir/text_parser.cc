@@ -14,7 +14,9 @@ using Kind = Token::Kind;
 class Parser {
  public:
   Parser(std::string_view text, const ParseOptions& options)
-      : options_(options), reader_(text), metadata_(options) {}
+      : options_(options), reader_(text), metadata_(options) {
+    reader_.set_symbols(options.symbols);
+  }
 
   // First the headers (a function may call one defined later) and the metadata, then the bodies.
   Result<Module> module() {
@@ -38,6 +40,7 @@ class Parser {
         return reader_.expected("'def', 'fn', 'program', 'extern' or '#[metadata]'");
       }
     }
+    if (only_headers()) return std::move(module_);
     for (Pending& pending : pending_) {
       TRY(reader_.seek(pending.body));
       module_.functions[pending.name] = TRY(functions_.body(pending.signature));
@@ -47,6 +50,10 @@ class Parser {
   }
 
  private:
+  bool only_headers() const {
+    return options_.symbols != nullptr && options_.symbols->only_headers();
+  }
+
   struct Pending {
     std::string name;
     Signature signature;
@@ -77,6 +84,8 @@ class Parser {
       TRY(reader_.step());
     }
     Pending pending{name, TRY(functions_.signature()), {}};
+    if (only_headers())
+      TRY(options_.symbols->header(name, pending.signature.params, pending.signature.result));
     if (!reader_.is("{")) return reader_.expected("'{'");
     pending.body = reader_.position();
     if (!globals_
@@ -113,6 +122,7 @@ class Parser {
       return at(start, unsupported("@{}: {} functions cannot be read here", name, start.text));
     std::shared_ptr<const AbstractFunction> function =
         TRY(options_.abstract_function(start.text, reader_));
+    if (function == nullptr) return {};
     if (!globals_.emplace(name, function->type()).second)
       return at(start, bad_model("@{} is defined twice", name));
     module_.abstract_functions[name] = std::move(function);

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "ir/expr.h"
 #include "ir/module.h"
+#include "ir/text_symbols.h"
 
 namespace collage {
 
@@ -26,10 +27,12 @@ struct ParseOptions {
   // Supplies the constants that the text gives only by type; `index` is the one in meta[…][index].
   std::function<Result<Tensor>(const TensorType& type, size_t index)> constant;
   // Parses what follows `program @name` or `extern @name`, which this room does not know, from the
-  // current token on; `kind` is the word before the name.
+  // current token on; `kind` is the word before the name. Null: it is left out.
   std::function<Result<std::shared_ptr<const AbstractFunction>>(const std::string& kind,
                                                                 TextReader& reader)>
       abstract_function;
+  // The text is over symbols; null: extents are integers.
+  const TextSymbols* symbols = nullptr;
   // Gives each call its position as origin: "line 3, column 8".
   bool positions = false;
 };

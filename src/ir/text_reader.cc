@@ -39,6 +39,16 @@ Result<TextReader::Block> TextReader::block() {
   return Block{text, start.place};
 }
 
+Result<int64_t> TextReader::symbolic_extent(const std::map<std::string, int64_t>& numbers) {
+  const Token start = token_;
+  lexer_.seek(position_);
+  const std::string_view text = lexer_.item();
+  if (text.empty()) return expected("an extent");
+  const int64_t value = TRY(at(start, symbols_->value(text, numbers)));
+  TRY(step());
+  return value;
+}
+
 bool TextReader::enter_comment(Lexer::Position position) {
   lexer_.seek(position);
   return lexer_.enter_comment();

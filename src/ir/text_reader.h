@@ -14,6 +14,7 @@
 
 #include "base/lexer.h"
 #include "base/result.h"
+#include "ir/text_symbols.h"
 
 namespace collage {
 
@@ -72,6 +73,17 @@ class TextReader {
     TextPlace place;
   };
   Result<Block> block();
+  // Where extents may be terms over symbols; null: they are integers.
+  const TextSymbols* symbols() const { return symbols_; }
+  void set_symbols(const TextSymbols* symbols) { symbols_ = symbols; }
+  // What stands from the current token to the end of the list's item (Lexer::item).
+  std::string_view item() const {
+    Lexer ahead = lexer_;
+    ahead.seek(position_);
+    return ahead.item();
+  }
+  // Passes that, a term over symbols, and returns its value. `numbers` are names of others.
+  Result<int64_t> symbolic_extent(const std::map<std::string, int64_t>& numbers = {});
   // The text behind the current token, unlexed.
   std::string_view rest() const { return lexer_.rest(); }
 
@@ -94,6 +106,7 @@ class TextReader {
   Lexer lexer_;
   Token token_;
   Lexer::Position position_;
+  const TextSymbols* symbols_ = nullptr;
   int nesting_ = 0;
 };
 

@@ -40,6 +40,20 @@ Result<int64_t> parse_integer(TextReader& reader) {
   return value;
 }
 
+namespace {
+
+// An integer, or a term over symbols.
+Result<int64_t> extent(TextReader& reader) {
+  if (reader.symbols() == nullptr) return parse_integer(reader);
+  const Token start = reader.token();
+  const std::string_view text = reader.item();
+  const int64_t value = TRY(reader.symbolic_extent());
+  if (value < 0) return at(start, bad_model("the extent {} is {}", text, value));
+  return value;
+}
+
+}  // namespace
+
 Result<Type> parse_type(TextReader& reader) {
   TextReader::Nesting nesting(reader);
   TRY(reader.check_nesting());
@@ -57,7 +71,7 @@ Result<Type> parse_type(TextReader& reader) {
     TRY(reader.expect("["));
     TRY(reader.expect("("));
     TensorType tensor;
-    tensor.shape = TRY(reader.list(")", [&] { return parse_integer(reader); }));
+    tensor.shape = TRY(reader.list(")", [&] { return extent(reader); }));
     TRY(reader.expect(","));
     tensor.dtype = TRY(dtype(reader));
     TRY(reader.expect("]"));

@@ -128,9 +128,17 @@ Result<Function> with_calls(const Function& function, const CallRule& rule) {
 
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
                                                                   TextReader& reader) {
+  const bool is_skipped = reader.symbols() != nullptr && reader.symbols()->only_headers();
+  if (is_skipped && kind == "extern") {
+    while (!reader.is(";") && !reader.is(collage::Token::Kind::kEnd)) TRY(reader.step());
+    TRY(reader.expect(";"));
+    return std::shared_ptr<const AbstractFunction>();
+  }
   if (kind == "extern") return read_external(reader);
   const TextReader::Block block = TRY(reader.block());
-  Program program = TRY(parse_declarations(block.text, block.place, check_callable));
+  if (is_skipped) return std::shared_ptr<const AbstractFunction>();
+  const Symbols symbols = reader.symbols() != nullptr ? reader.symbols()->values : Symbols();
+  Program program = TRY(parse_declarations(block.text, block.place, check_callable, symbols));
   return program_function(std::move(program));
 }
 

@@ -28,7 +28,7 @@
 namespace collage::tensor_program {
 
 /// Parses what follows `program @name` or `extern @name`, for ParseOptions::abstract_function.
-/// Errors state the place.
+/// Errors state the place. Null where headers alone are read (ir/text_symbols.h).
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
                                                                   TextReader& reader);
 

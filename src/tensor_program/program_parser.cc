@@ -8,6 +8,7 @@
 #include "tensor_program/constant_values.h"
 #include "tensor_program/extent.h"
 #include "tensor_program/program_text.h"
+#include "tensor_program/symbols.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -18,7 +19,10 @@ constexpr size_t kMostDeclarations = 1000;
 
 class Parser : TokenReader {
  public:
-  Parser(std::string_view text, TextPlace first) : TokenReader(text, first) {}
+  Parser(std::string_view text, TextPlace first, const Symbols& symbols)
+      : TokenReader(text, first), symbols_(symbols) {
+    for (const auto& [name, value] : symbols) program_.symbols.push_back({name, value});
+  }
 
   Result<Program> program() {
     const auto read = [&]() -> Status {
@@ -37,7 +41,14 @@ class Parser : TokenReader {
       TRY(declarations());
       return end();
     };
-    return checked(read(), check);
+    // Symbols of the text around are numbers there.
+    return checked(read(), [&](const Program&, std::string* where) -> Status {
+      if (!symbols_.empty()) {
+        program_ = without_symbols(std::move(program_));
+        TRY(verify(program_, where));
+      }
+      return check(program_, where);
+    });
   }
 
  private:
@@ -405,11 +416,11 @@ class Parser : TokenReader {
 
 }  // namespace
 
-Result<Program> parse_program(std::string_view text) { return Parser(text, {}).program(); }
+Result<Program> parse_program(std::string_view text) { return Parser(text, {}, {}).program(); }
 
 Result<Program> parse_declarations(std::string_view text, TextPlace first,
-                                   const ProgramCheck& check) {
-  return Parser(text, first).declarations_alone(check);
+                                   const ProgramCheck& check, const Symbols& symbols) {
+  return Parser(text, first, symbols).declarations_alone(check);
 }
 
 }  // namespace collage::tensor_program

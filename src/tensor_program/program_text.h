@@ -30,8 +30,8 @@
 #include <optional>
 #include <string_view>
 
+#include "tensor_program/extent.h"
 #include "tensor_program/program.h"
-#include "tensor_program/program_tokens.h"
 
 namespace collage::tensor_program {
 
@@ -43,9 +43,9 @@ Result<Program> parse_program(std::string_view text);
 using ProgramCheck = std::function<Status(const Program& program, std::string* where)>;
 
 /// Parses what stands between the braces, in a larger text where it starts at `first`; errors state
-/// their place there.
+/// their place there. Extents may be over the symbols, which the program then has their values of.
 Result<Program> parse_declarations(std::string_view text, TextPlace first,
-                                   const ProgramCheck& check);
+                                   const ProgramCheck& check, const Symbols& symbols = {});
 /// Returns that text, with all values of constants.
 std::string declarations_text(const Program& program);
 

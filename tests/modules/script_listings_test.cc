@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "case_file.h"
 #include "frontend/script/script.h"
+#include "frontend/script/symbolic_module.h"
 #include "ir/structural.h"
 #include "modules/external_functions.h"
 #include "ops/interpreter.h"
@@ -134,6 +135,24 @@ TEST_P(ScriptListings, ComputeWhatRelayTextDoes) {
   const Result<Module> again = read(*printed);
   ASSERT_TRUE(again.ok()) << again.status().to_string();
   EXPECT_TRUE(structural_equal(*module, *again));
+}
+
+/// The first listing as the seed has it: nothing says what n, d and m are.
+TEST(SymbolicListings, TheFirstListingHoldsForAllSizes) {
+  std::string text = read_file(folder() / "script" / "1_graph_and_programs.script").value();
+  const Module fixed = read(text).value();
+  const std::string numbers = "n, d, m = 16, 32, 24\n";
+  ASSERT_NE(text.find(numbers), std::string::npos);
+  text.erase(text.find(numbers), numbers.size());
+  EXPECT_FALSE(read(text).ok());
+  const auto module = tensor_program::SymbolicModule::parse(text, {}, "relax_func");
+  ASSERT_TRUE(module.ok()) << module.status().to_string();
+  EXPECT_EQ(module->signature(),
+            "fn (%x: Tensor[(n, d), float32], %w: Tensor[(d, m), float32]) -> Tensor[(n * m), "
+            "float32]");
+  const Result<Module> made = module->instantiate({{"n", 16}, {"d", 32}, {"m", 24}});
+  ASSERT_TRUE(made.ok()) << made.status().to_string();
+  EXPECT_TRUE(structural_equal(*made, fixed));
 }
 
 INSTANTIATE_TEST_SUITE_P(Modules, ScriptListings, ::testing::ValuesIn(kListings),

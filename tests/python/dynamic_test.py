@@ -212,6 +212,43 @@ def check_symbolic(folder):
             os.environ["COLLAGE_CACHE"] = before
 
 
+def check_text_over_symbols(folder):
+    """A module of text with symbols: one program for all sizes, whose file the runtime loads; models of one size."""
+    path = os.path.join(folder, "family.relay")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("""def @main(%x: Tensor[(n, 8), float32], %w: Tensor[(m, 8), float32]) {
+          %0 = nn.dense(%x, %w);
+          reshape(exp(%0), newshape=[n * m])
+        }""")
+    expected = lambda x, w: np.exp(x @ w.T).reshape(-1)
+    random = np.random.default_rng(7)
+    sizes = [(300, 40), (5, 3), (300, 40)]
+    given = [(0.1 * random.standard_normal((n, 8), np.float32), random.standard_normal((m, 8), np.float32)) for n, m in sizes]
+    program = loaded(folder, path)
+    assert [value.dims for value in program.inputs] == [["n", "8"], ["m", "8"]], program.inputs
+    assert [value.dims for value in program.outputs] == [["n * m"]], program.outputs
+    for x, w in given:
+        agree(program(x, w), expected(x, w))
+    assert len(program.specialisations) == 2, program.specialisations
+    saved = os.path.join(folder, "family.collage")
+    program.save(saved)
+    for x, w in given:
+        np.testing.assert_array_equal(collage.load(saved)(x, w), program(x, w))
+    model = collage.load(path, dims={"n": 5, "m": 3})
+    agree(model.compile(targets="native")(*given[1]), expected(*given[1]))
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    assert "newshape=[15]" in collage.parse(text, dims={"n": 5, "m": 3}).text()
+    for wrong, message in ((lambda: collage.load(path), "symbol n has no value"), (lambda: collage.parse(text, dims={"n": 1}), "symbol m has no value"),
+                           (lambda: program(given[0][0], np.zeros((4, 9), np.float32)), "shape (4, 9), where dimension 1 is not '8'")):
+        try:
+            wrong()
+        except collage.Error as error:
+            assert message in str(error), error
+        else:
+            raise AssertionError(message)
+
+
 def noise_of(folder, name, nodes, inputs, output, **constants):
     """A model that draws random numbers, saved."""
     value = lambda item: helper.make_tensor_value_info(item[0], TensorProto.INT64 if item[0] == "n" else TensorProto.FLOAT, item[1])
@@ -257,7 +294,7 @@ def check_random_numbers_of_a_loop(folder):
 
 
 def main(arguments):
-    return built_package.run([check_random_numbers, check_random_numbers_of_a_loop, check_buckets, check_states, check_loop, check_refusals, check_care, check_symbolic], arguments)
+    return built_package.run([check_random_numbers, check_random_numbers_of_a_loop, check_buckets, check_states, check_loop, check_refusals, check_care, check_symbolic, check_text_over_symbols], arguments)
 
 
 if __name__ == "__main__":

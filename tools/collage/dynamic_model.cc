@@ -9,7 +9,6 @@
 #include "backend/targets/plugins.h"
 #include "base/stopwatch.h"
 #include "dynamic/dynamic_program.h"
-#include "frontend/script/script.h"
 #include "runtime/npy.h"
 #include "verify/comparison.h"
 
@@ -73,8 +72,7 @@ Result<std::optional<StagedProgram>> staged_artifact(const SharedOptions& option
 }
 
 static Result<StagedProgram> open_after(const SharedOptions& options, const Status& failure) {
-  const bool is_text = tensor_program::is_module_text(options.model);
-  if (failure.code() != ErrorCode::kUnsupported || is_text) return failure;
+  if (failure.code() != ErrorCode::kUnsupported) return failure;
   Result<StagedProgram> staged = open_staged(options);
   if (!staged) return staged.status().code() == ErrorCode::kUnsupported ? failure : staged.status();
   return staged;
@@ -131,10 +129,11 @@ Status compile_staged(StagedProgram& staged, const SharedOptions& options,
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, infos_of(staged.program.outputs(), outputs), outputs));
   const auto [kernels, interpreted] = print_stages(staged);
-  fmt::print(
-      "{}: shapes depend on values, so it holds the model too: {} kernels, {} small parts "
-      "interpreted\n",
-      output, kernels, interpreted);
+  const bool holds_model = dynamic_program(staged.program).graph->has_stages();
+  fmt::print("{}: {}: {} kernels, {} small parts interpreted\n", output,
+             holds_model ? "shapes depend on values, so it holds the model too"
+                         : "it serves inputs of these shapes",
+             kernels, interpreted);
   return {};
 }
 
@@ -157,10 +156,11 @@ Status run_staged(StagedProgram& staged, const SharedOptions& options) {
     fmt::print("output '{}': {} {}\n", info.name, dtype_name(info.dtype),
                shape_to_string(info.shape));
   fmt::print(
-      "{}: {:.2f} ms (median of {} runs); shapes depend on values: {} kernels, {} small parts "
-      "interpreted; the first run {}, {:.1f} s\n",
-      options.model, seconds[kDynamicRuns / 2] * 1e3, kDynamicRuns, kernels, interpreted,
-      runs_artifact(options) ? "loaded them" : "compiled", first);
+      "{}: {:.2f} ms (median of {} runs){}: {} kernels, {} small parts interpreted; the first run "
+      "{}, {:.1f} s\n",
+      options.model, seconds[kDynamicRuns / 2] * 1e3, kDynamicRuns,
+      dynamic_program(staged.program).graph->has_stages() ? "; shapes depend on values" : "",
+      kernels, interpreted, runs_artifact(options) ? "loaded them" : "compiled", first);
   return {};
 }
 

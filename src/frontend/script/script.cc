@@ -87,6 +87,8 @@ class ModuleScript {
     const Token def = reader_.token();
     TRY(reader_.expect("def"));
     const std::string name = TRY(defined_name());
+    const bool only_headers = reader_.symbols() != nullptr && reader_.symbols()->only_headers();
+    if (is_program && only_headers) return skip_block(reader_, def.place.column);
     if (is_program && TRY(consists_of_calls(reader_, def))) {
       calls_.push_back({name, def, reader_.position()});
       return skip_block(reader_, def.place.column);
@@ -97,6 +99,7 @@ class ModuleScript {
     }
     const ScriptSignature& function =
         functions_.emplace_back(TRY(read_script_signature(module_, def, name)));
+    if (only_headers) TRY(reader_.symbols()->header(name, function.params, function.result));
     std::vector<Type> params;
     for (const Expr& param : function.params) params.push_back(param->type());
     if (function.result)
@@ -109,6 +112,8 @@ class ModuleScript {
     const std::string name = TRY(defined_name());
     TRY(reader_.expect("="));
     if (word(reader_.token()) != "extern") return reader_.expected("R.extern");
+    if (reader_.symbols() != nullptr && reader_.symbols()->only_headers())
+      return skip_line(reader_);
     TRY(enter(reader_));
     const Token label = reader_.token();
     TRY(read_string(reader_, "the label of a function as a string"));
@@ -180,6 +185,7 @@ bool is_module_text(const std::filesystem::path& path) {
 
 Result<Module> parse_script(std::string_view text, const ParseOptions& options) {
   TextReader reader = script_reader(text);
+  reader.set_symbols(options.symbols);
   return ModuleScript(reader, options).read();
 }
 

@@ -45,6 +45,7 @@ class ScriptGraph {
     const Token start = reader_.token();
     if (result_ != nullptr) return at(start, bad_model("nothing follows return"));
     if (start.kind == Token::Kind::kString) return skip_line(reader_);  // documentation
+    if (TRY(accept_symbol(reader_))) return {};
     if (start.is("with")) return dataflow(start);
     if (start.is("@")) return function();
     if (TRY(reader_.accept("return"))) {

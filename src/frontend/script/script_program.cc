@@ -115,7 +115,7 @@ class ProgramReader {
     scope_.variables.clear();
     has_init_ = has_assignment_ = false;
     const Token start = reader_.token();
-    if (TRY(reader_.accept("pass"))) return {};
+    if (TRY(reader_.accept("pass")) || TRY(accept_symbol(reader_))) return {};
     if (word(start) == "func_attr") {
       attrs_place_ = start;
       TRY(enter(reader_));

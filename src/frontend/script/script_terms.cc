@@ -48,9 +48,10 @@ Result<Term> number(const Token& token, DType dtype, bool negative) {
 }
 
 Status refused_symbol(const Token& token) {
-  return at(token, unsupported("{} is a symbol, and shapes of script are numbers: write {} = 16, "
-                               "or what it is, above the class",
-                               token.text, token.text));
+  return at(token,
+            unsupported("{} is a symbol, which has no value here: give one, or write {} = 16 "
+                        "above the class",
+                        token.text, token.text));
 }
 
 class TermReader {
@@ -141,6 +142,11 @@ class TermReader {
     if (const auto found = scope_.numbers.find(here.text); found != scope_.numbers.end())
       return as_type(integer_constant(found->second, DType::kInt32),
                      numbers_.value_or(DType::kInt32));
+    if (reader_.symbols() != nullptr)
+      if (const auto found = reader_.symbols()->values.find(here.text);
+          found != reader_.symbols()->values.end())
+        return as_type(integer_constant(found->second, DType::kInt32),
+                       numbers_.value_or(DType::kInt32));
     if (numbers_) return refused_symbol(here);
     return at(here, bad_model("there is no {} here", here.text));
   }
@@ -215,6 +221,7 @@ Result<Term> read_constant(TextReader& reader, const ScriptScope& scope, DType d
 }
 
 Result<int64_t> read_extent(TextReader& reader, const ScriptScope& scope) {
+  if (reader.symbols() != nullptr) return reader.symbolic_extent(scope.numbers);
   const Token here = reader.token();
   if (here.kind == Kind::kString) return refused_symbol(here);
   const Term read = TRY(TermReader(reader, scope, DType::kInt64).term(kAddition));

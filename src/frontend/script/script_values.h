@@ -31,7 +31,8 @@ Result<Term> read_term(TextReader& reader, const ScriptScope& scope);
 Result<std::vector<Term>> read_indices(TextReader& reader, const ScriptScope& scope);
 /// Reads a constant; its numbers, and "inf" or "nan", are of that type unless they state one.
 Result<Term> read_constant(TextReader& reader, const ScriptScope& scope, DType dtype);
-/// Reads an integer, or an expression of named ones. kUnsupported: a symbol.
+/// Reads an integer, or an expression of named ones and of symbols, which may stand in quotes.
+/// kUnsupported: a symbol without a value.
 Result<int64_t> read_extent(TextReader& reader, const ScriptScope& scope);
 
 /// The names of variables in text, by those in terms.

@@ -315,7 +315,7 @@ TEST_F(Script, RefusalsOfModules) {
   EXPECT_THAT(
       main("        y: R.Tensor((n, 3)) = x\n"),
       HasSubstr(
-          "line 5, column 22: n is a symbol, and shapes of script are numbers: write n = 16"));
+          "line 5, column 22: n is a symbol, which has no value here: give one, or write n = 16"));
   EXPECT_THAT(main("        y: R.Tensor((\"n\", 3)) = x\n"), HasSubstr("n is a symbol"));
   EXPECT_THAT(
       main("        with R.dataflow():\n            y = R.exp(x)\n            z = R.exp(y)\n"

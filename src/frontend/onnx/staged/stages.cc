@@ -75,6 +75,15 @@ std::vector<std::string> RemainingGraph::reads() const {
   return {names.begin(), names.end()};
 }
 
+Result<RemainingGraph> StageSource::graph_inside(const FlatNode&, const std::string&,
+                                                 std::vector<std::string>&) {
+  return internal_error("a model without nodes");
+}
+Result<Tensor> StageSource::initializer(const std::string& name) {
+  return internal_error("'{}' of a model without initializers", name);
+}
+Result<std::string> StageSource::content() { return internal_error("a model without stages"); }
+
 Result<std::shared_ptr<StagedModel>> StagedModel::open(const std::filesystem::path& file,
                                                        StagedModelOptions options) {
   register_all_ops();

@@ -61,32 +61,52 @@ struct StagedModelOptions {
   std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
 };
 
-class StagedModel {
+// What a model is imported from as it runs. One without stages gives a whole module for the shapes
+// of its inputs: it has no nodes, and no initializers beside the module.
+class StageSource {
+ public:
+  virtual ~StageSource() = default;
+  const std::vector<ModelInput>& inputs() const { return inputs_; }
+  const std::vector<ModelInput>& outputs() const { return outputs_; }
+  const RemainingGraph& whole() const { return whole_; }
+
+  // Imports what `rest` computes as far as `tensors` tell: shapes of all, contents of those by
+  // value. kUnsupported: nodes can never be imported; the message lists all.
+  virtual Result<ImportedStage> import(const RemainingGraph& rest,
+                                       const TensorsByName& tensors) = 0;
+  virtual bool runs_on_host(const ::onnx::NodeProto&) const { return false; }
+  // Returns the graph inside an attribute of a node; its initializers are its constants.
+  virtual Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
+                                              std::vector<std::string>& inputs);
+  virtual bool has_initializer(const std::string&) const { return false; }
+  // kBadModel: it was released and the file has changed since.
+  virtual Result<Tensor> initializer(const std::string& name);
+  // Returns the model as one file of ONNX, external data included. kBadModel as above;
+  // kUnsupported: it is larger than such a file may be.
+  virtual Result<std::string> content();
+  // Releases the memory of initializers; a later use reads them again. Constants made of them stay.
+  virtual void forget_initializers() {}
+
+ protected:
+  std::vector<ModelInput> inputs_, outputs_;
+  RemainingGraph whole_;
+};
+
+class StagedModel : public StageSource {
  public:
   static Result<std::shared_ptr<StagedModel>> open(const std::filesystem::path& file,
                                                    StagedModelOptions options);
 
-  const std::vector<ModelInput>& inputs() const { return inputs_; }
-  const std::vector<ModelInput>& outputs() const { return outputs_; }
-  const RemainingGraph& whole() const { return whole_; }
-  bool runs_on_host(const ::onnx::NodeProto& node) const {
+  bool runs_on_host(const ::onnx::NodeProto& node) const override {
     return options_.runs_on_host != nullptr && options_.runs_on_host(node);
   }
-
-  // Imports what `rest` computes as far as `tensors` tell: shapes of all, contents of those by
-  // value. kUnsupported: nodes can never be imported; the message lists all.
-  Result<ImportedStage> import(const RemainingGraph& rest, const TensorsByName& tensors);
-  // Returns the graph inside an attribute of a node; its initializers are its constants.
+  Result<ImportedStage> import(const RemainingGraph& rest, const TensorsByName& tensors) override;
   Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
-                                      std::vector<std::string>& inputs);
-  bool has_initializer(const std::string& name) const { return names_.count(name) != 0; }
-  // kBadModel: it was released and the file has changed since.
-  Result<Tensor> initializer(const std::string& name);
-  // Returns the model as one file of ONNX, external data included. kBadModel as above;
-  // kUnsupported: it is larger than such a file may be.
-  Result<std::string> content();
-  // Releases the memory of initializers; a later use reads them again. Constants made of them stay.
-  void forget_initializers();
+                                      std::vector<std::string>& inputs) override;
+  bool has_initializer(const std::string& name) const override { return names_.count(name) != 0; }
+  Result<Tensor> initializer(const std::string& name) override;
+  Result<std::string> content() override;
+  void forget_initializers() override;
 
  private:
   StagedModel(std::filesystem::path file, StagedModelOptions options)
@@ -108,8 +128,6 @@ class StagedModel {
   std::unordered_set<std::string> names_;  // of initializers that nodes read, and of constants
   std::unordered_map<std::string, Tensor> initializers_, constants_;
   std::map<std::string, int32_t> types_;  // of initializers and inputs, as the model has them
-  std::vector<ModelInput> inputs_, outputs_;
-  RemainingGraph whole_;
 };
 
 }  // namespace collage::frontend
