@@ -133,6 +133,11 @@ bool has_effects(const CallNode& call) {
   return flag != nullptr && *flag;
 }
 
+bool runs_functions(const CallNode& call) {
+  return std::any_of(call.args.begin(), call.args.end(),
+                     [](const Expr& arg) { return arg->kind() == ExprKind::kFunction; });
+}
+
 Status order_effects(Module& module, const CallsOfText& calls) {
   return Ordering(module, calls).run();
 }

@@ -22,6 +22,8 @@ inline constexpr const char* kAfterOp = "after";
 
 // Whether the operator that it calls has effects.
 bool has_effects(const CallNode& call);
+// Whether that operator runs functions (ops/control.h), which may have some.
+bool runs_functions(const CallNode& call);
 
 // The calls in functions and function literals in the order of the text, those included whose
 // results nobody reads.

@@ -230,7 +230,8 @@ Result<Expr> FunctionParser::operator_call() {
       [&](const std::string&) { return parse_attr_value(reader_); }));
   const Expr made =
       TRY(at(name, make_call(*op, std::move(args), std::move(attrs), origin_at(name))));
-  if (has_effects(*as<CallNode>(made))) calls_.push_back(made);
+  const CallNode& call = *as<CallNode>(made);
+  if (has_effects(call) || runs_functions(call)) calls_.push_back(made);
   return made;
 }
 

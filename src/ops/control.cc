@@ -157,8 +157,6 @@ LoopForm loop_form(const CallNode& call) {
   LoopForm form;
   form.states = static_cast<size_t>(call.attrs.integer("states"));
   form.scanned = static_cast<size_t>(call.attrs.integer("scanned"));
-  form.invariants = call.args.size() - kFirstOperand - form.states - form.scanned;
-  form.stacked = call.type().fields().size() - form.states;
   form.rows = call.attrs.integer("rows");
   return form;
 }

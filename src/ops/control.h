@@ -33,7 +33,7 @@ bool is_control_flow(const Function& function);  // one such call alone
 inline constexpr size_t kLoopBody = 2, kFirstOperand = 3;  // arguments; operands follow in both
 
 struct LoopForm {
-  size_t states = 0, scanned = 0, invariants = 0, stacked = 0;
+  size_t states = 0, scanned = 0;
   int64_t rows = -1;  // none
   // Most iterations for so many trips.
   int64_t most(int64_t trips) const { return rows >= 0 && rows < trips ? rows : trips; }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 
 #include "compiler/given_model.h"
@@ -14,6 +15,7 @@
 #include "passes/passes.h"
 #include "passes/verify.h"
 #include "runtime/run_number.h"
+#include "saved_layouts.h"
 #include "verify/comparison.h"
 
 namespace collage {
@@ -48,7 +50,11 @@ class CompiledControl : public testing::GivenModel {
                            const std::vector<Tensor>& inputs) {
     const Result<std::vector<Tensor>> expected = interpret(module.main(), inputs);
     ASSERT_TRUE(expected.ok()) << expected.status().to_string();
-    std::vector<Tensor> outputs(executor.plan().outputs.size());
+    std::vector<Tensor> outputs;  // all of them are written
+    for (const PlanSignature& output : executor.plan().outputs) {
+      outputs.push_back(Tensor::empty(output.type.dtype, output.type.shape));
+      std::memset(outputs.back().raw(), 0x55, outputs.back().bytes());
+    }
     const Status status = executor.run(inputs, outputs);
     ASSERT_TRUE(status.ok()) << status.to_string();
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -105,6 +111,7 @@ TEST_F(CompiledControl, OtherPlansAreRefused) {
       saved->buffers.inputs.push_back(program->impl().plan->buffers[id].bytes);
     for (const BufferId id : step.outputs)
       saved->buffers.outputs.push_back(program->impl().plan->buffers[id].bytes);
+    testing::SavedLayouts::all().expect_known_kernel(kLoader, saved->description);
     EXPECT_TRUE(loader->load(*saved, 1).ok());
     SavedKernel smaller = *saved;
     smaller.buffers.outputs[0] -= 1;

@@ -179,6 +179,32 @@ def @main(%x: Tensor[(2), float32]) {
   EXPECT_THAT(log_of_calls(), ElementsAre(-1.5, 1));
 }
 
+TEST_F(Effects, ControlFlowHasThoseOfItsFunctions) {
+  const Module module = parsed(R"(extern @log(Tensor[(2), float32]) = "effects.log";
+def @main(%x: Tensor[(2), float32], %c: bool) {
+  %0 = @log(%x);
+  %1 = fn (%i: int64, %s: Tensor[(2), float32]) {
+    %2 = @log(%s);
+    (True, add(%s, 10f))
+  };
+  %3 = control.loop(2i64, True, %1, %x, states=1);
+  %4 = fn (%a: Tensor[(2), float32]) { @log(negative(%a)) };
+  %5 = control.if(%c, %4, fn (%a: Tensor[(2), float32]) { %a }, %x);
+  %6 = @log(add(%x, 100f));
+  %3.0
+}
+)");
+  for (const bool condition : {true, false}) {
+    EXPECT_THAT(run(module, {kX, Tensor::scalar<bool>(condition)})[0].values<float>(),
+                ElementsAre(21, 22));
+    if (condition) {
+      EXPECT_THAT(log_of_calls(), ElementsAre(1, 1, 11, -1, 101));
+    } else {
+      EXPECT_THAT(log_of_calls(), ElementsAre(1, 1, 11, 101));
+    }
+  }
+}
+
 TEST_F(Effects, FunctionsHaveThoseOfTheirCalls) {
   const char* text = R"(extern @log(Tensor[(2), float32]) = "effects.log";
 def @twice(%a: Tensor[(2), float32], %b: Tensor[(2), float32]) -> Tensor[(2), float32] {

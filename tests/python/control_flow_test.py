@@ -172,5 +172,33 @@ def check_of(name, targets):
     return f"{name} by {targets}", check
 
 
+def check_of_shapes(folder):
+    """A loop over rows whose number a run decides is one in each specialisation, in the file too."""
+    width = 3
+    body = graph([NODE("Add", ["s", "row"], ["sum"]), NODE("Tanh", ["sum"], ["next"]), NODE("Identity", ["next"], ["seen"])],
+                 [value("s", FLOAT, [width]), value("row", FLOAT, [width])], [value("next", FLOAT, [width]), value("seen", FLOAT, [width])])
+    made = model([NODE("Scan", ["start", "rows"], ["last", "all"], body=body, num_scan_inputs=1)],
+                 [value("start", FLOAT, [width]), value("rows", FLOAT, ["n", width])], [value("last", FLOAT, [width]), value("all", FLOAT, ["n", width])])
+    path, file = built_package.saved(folder, made), os.path.join(folder, "shapes.collage")
+    program = collage.load_dynamic(path, targets="reference", database=os.path.join(folder, "costs.db"))
+    given = {n: {"start": normal(width), "rows": normal(n, width)} for n in (40, 200)}
+    ours = {n: program.run(inputs) for n, inputs in given.items()}
+    program.save(file)
+    again = collage.load(file)
+    for n, inputs in given.items():
+        close(ours[n], expected(path, inputs))
+        close(again.run(inputs), {name: np.asarray(array) for name, array in ours[n].items()})
+
+
+def check_script_and_passes(folder):
+    """A module with a loop reads as script, and passes of the user's enter its functions."""
+    loaded = collage.load(built_package.saved(folder, ssm()))
+    assert collage.parse(loaded.script()).text() == loaded.text()
+    seen = []
+    loaded.rewrite(lambda call: seen.append(call.op))
+    assert "sum" in seen and seen[-1] == "control.loop", seen
+
+
 if __name__ == "__main__":
-    sys.exit(built_package.run([check_of(name, targets) for name in CASES for targets in ("reference", "native", "native,onednn")], sys.argv[1:]))
+    cases = [check_of(name, targets) for name in CASES for targets in ("reference", "native", "native,onednn")]
+    sys.exit(built_package.run([*cases, check_of_shapes, check_script_and_passes], sys.argv[1:]))
