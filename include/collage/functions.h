@@ -83,6 +83,28 @@ struct FunctionDefinition {
 // label is malformed, or the label or the ONNX node is taken.
 Status register_function(FunctionDefinition definition);
 
+// What a function of the user's computes for several neighbours of an array at once, such as a few
+// instructions of a processor: a program over the number of its lanes,
+//
+//   program (n = 8) {
+//     param A: uint8[4];
+//     param B: int8[n, 4];
+//     result C[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]);
+//   }
+//
+// and the function, which adds C to `lanes` sums, int32 or float32 that lie next to one another, as
+// A and B lie. Schedules name it: S.update(0).tensorise(j, r, NAME, 8)
+// (docs/tensor-programs.md#instructions).
+struct IntrinsicDefinition {
+  std::string name;  // letters, digits and '_'
+  std::string program;
+  void (*lowering)(int64_t lanes, void* sums, const void* A, const void* B) = nullptr;
+};
+// Registers it for the rest of the process. kBadModel: the program is none of that form;
+// kVerification: the function computes something else, on random values. Any thread may call the
+// function, and several at once. What was compiled with it cannot be saved.
+Status register_intrinsic(const IntrinsicDefinition& definition);
+
 }  // namespace collage
 
 // Makes a shared library of functions a plugin, for `collage … --plugin LIB`:

@@ -96,6 +96,15 @@ void bind_functions(nb::module_& core) {
       },
       nb::arg("label"), nb::arg("function"), nb::arg("rule"), nb::arg("updates"), nb::arg("onnx"),
       nb::arg("for_torch"), nb::arg("attributes"), nb::arg("effects"));
+  core.def(
+      "register_intrinsic",
+      [](std::string name, std::string program, uintptr_t lowering) {
+        IntrinsicDefinition definition{std::move(name), std::move(program), nullptr};
+        definition.lowering = reinterpret_cast<decltype(definition.lowering)>(lowering);
+        // The lowering may be of Python, which takes the lock itself.
+        check(unlocked([&] { return register_intrinsic(definition); }));
+      },
+      nb::arg("name"), nb::arg("program"), nb::arg("lowering"));
 }
 
 }  // namespace collage::python

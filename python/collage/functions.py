@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes as _ctypes
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _core
@@ -53,3 +54,15 @@ def register_function(
     all_updates = [] if updates is None else [updates] if isinstance(updates, int) else list(updates)
     _core.register_function(label, function, rule, all_updates, onnx, arrays == "torch", dict(attributes or {}), effects)
     _kept.extend((function, rule))
+
+
+def register_intrinsic(name: str, program: str, lowering: Any) -> None:
+    """What a function in C computes for several neighbours of an array at once, for schedules of programs to name (docs/tensor-programs.md).
+
+    `program` declares it over the number of its lanes, n, with parameters A[terms] and B[n, terms]. `lowering` adds its result to
+    sums that lie next to one another: `void f(int64_t lanes, T* sums, const A* a, const B* b)`, a function of `ctypes`, or its
+    address. It is tried on random values, and refused where it computes something else. Programs compiled with it cannot be saved.
+    """
+    address = lowering if isinstance(lowering, int) else _ctypes.cast(lowering, _ctypes.c_void_p).value
+    _core.register_intrinsic(name, program, address or 0)
+    _kept.append(lowering)

@@ -13,6 +13,7 @@
 #include "runtime/dlpack_type.h"
 #include "tensor_program/defined_operator.h"
 #include "tensor_program/external.h"
+#include "tensor_program/intrinsic.h"
 
 namespace collage {
 
@@ -103,6 +104,14 @@ Status register_function(FunctionDefinition definition) {
     if (is_operator || !tensor_program::register_external(std::move(function)))
       return usage_error("function {}: its label or its ONNX node is taken", definition.label);
     return {};
+  });
+}
+
+Status register_intrinsic(const IntrinsicDefinition& definition) {
+  return without_exceptions([&] {
+    register_all();
+    return tensor_program::register_intrinsic(definition.name, definition.program,
+                                              definition.lowering, !is_loading_plugin());
   });
 }
 

@@ -11,6 +11,7 @@
 #include "ops/control.h"
 #include "tensor_program/call.h"
 #include "tensor_program/external.h"
+#include "tensor_program/intrinsic.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -214,7 +215,7 @@ Result<std::optional<DeclaredCall>> declared_call(const CallNode& call) {
 
 bool is_local(const Function& function) {
   if (is_control_flow(function)) return true;
-  if (!has_local_functions()) return false;
+  if (!has_local_functions() && !has_local_intrinsics()) return false;
   const Result<Function> flat = inline_calls(function);
   if (!flat) return false;
   const std::vector<Expr> order = post_order((*flat)->body);
@@ -224,8 +225,10 @@ bool is_local(const Function& function) {
     if (call->op->name == kExternalOp)
       return has_effects(*call) || is_local(call->attrs.string(kLabel));
     const Result<Program> program = program_of_call(*call);
-    return program && std::any_of(program->stages.begin(), program->stages.end(),
-                                  [](const Stage& s) { return is_local(s.external.label); });
+    if (!program) return false;
+    return uses_local_intrinsic(*program) ||
+           std::any_of(program->stages.begin(), program->stages.end(),
+                       [](const Stage& s) { return is_local(s.external.label); });
   });
 }
 

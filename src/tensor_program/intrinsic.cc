@@ -2,14 +2,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <cmath>
 #include <cstdlib>
+#include <deque>
 #include <limits>
+#include <mutex>
+#include <random>
 #include <span>
 
 #include "base/check.h"
+#include "base/printable.h"
 #include "ops/quantised.h"
+#include "ops/random_inputs.h"
+#include "tensor_program/evaluate.h"
 #include "tensor_program/pattern_kind.h"
 #include "tensor_program/program_text.h"
+#include "tensor_program/symbols.h"
 #include "tensor_program/term_walk.h"
 
 namespace collage::tensor_program {
@@ -127,6 +136,117 @@ bool fit_16_bits(const Program& program, const Term& sum) {
   return true;
 }
 
+struct UserIntrinsics {
+  std::mutex mutex;
+  std::deque<Intrinsic> all;  // where they lie stays
+};
+UserIntrinsics& user_intrinsics() {
+  static auto* registered = new UserIntrinsics;
+  return *registered;
+}
+
+constexpr int64_t kGuard = 16;  // sums behind those that are asked for, which stay
+
+/// One symbol, the lanes; a parameter [terms] and one [lanes, terms]; a sum over the terms.
+bool is_dot(const Program& program) {
+  if (program.symbols.size() != 1 || program.buffers.size() != 2 || program.stages.size() != 1 ||
+      !program.schedule.empty())
+    return false;
+  const Stage& sum = program.stages[0];
+  const auto is_lanes = [&](const Term& size) {
+    return size.defined() && is_variable(size, program.symbols[0].name);
+  };
+  if (sum.axes.size() != 1 || !is_lanes(sum.axes[0].size) || sum.value.defined() ||
+      sum.updates.size() != 1 || sum.updates[0].over.size() != 1 ||
+      sum.updates[0].combine != Combine::kSum ||
+      (sum.dtype != DType::kInt32 && sum.dtype != DType::kFloat32))
+    return false;
+  const Buffer &shared = program.buffers[0], &own = program.buffers[1];
+  const int64_t terms = sum.updates[0].over[0].extent;
+  return !shared.is_constant && !own.is_constant && shared.type.shape == Shape{terms} &&
+         own.type.shape.size() == 2 && own.sizes.size() == 2 && is_lanes(own.sizes[0]) &&
+         own.type.shape[1] == terms &&
+         std::none_of(shared.sizes.begin(), shared.sizes.end(),
+                      [](const Term& size) { return size.defined(); });
+}
+
+Tensor random_values(const TensorType& type, uint64_t seed) {
+  if (is_float(type.dtype)) return random_tensor(type, seed, {-1, 1});
+  Tensor tensor = Tensor::empty(type.dtype, type.shape);
+  std::mt19937_64 random(seed);
+  for (size_t i = 0; i < tensor.bytes(); ++i)
+    static_cast<uint8_t*>(tensor.raw())[i] = static_cast<uint8_t>(random());
+  return tensor;
+}
+
+template <typename T>
+Status compare(const Intrinsic& intrinsic, const Tensor& wanted, const std::vector<T>& before,
+               const std::vector<T>& after) {
+  for (size_t i = 0; i < before.size(); ++i) {
+    const bool is_sum = i < static_cast<size_t>(wanted.size());
+    double expected = static_cast<double>(before[i]);
+    if (is_sum) {
+      if constexpr (std::is_same_v<T, int32_t>)
+        expected = static_cast<int32_t>(static_cast<uint32_t>(before[i]) +
+                                        static_cast<uint32_t>(wanted.data<int32_t>()[i]));
+      else
+        expected += static_cast<double>(wanted.data<T>()[i]);
+    }
+    const double allowed =
+        std::is_same_v<T, int32_t> || !is_sum ? 0 : 1e-4 * static_cast<double>(intrinsic.terms());
+    if (!(std::abs(static_cast<double>(after[i]) - expected) <= allowed))
+      return error(ErrorCode::kVerification,
+                   "intrinsic {}: its lowering makes {} of sum {} of {} lanes, its program {}",
+                   intrinsic.name, after[i], i, wanted.size(), expected);
+  }
+  return {};
+}
+
+template <typename T>
+Status try_lowering(const Intrinsic& intrinsic, int64_t lanes, uint64_t seed) {
+  const Program program =
+      TRY(with_values(intrinsic.program, {{intrinsic.program.symbols[0].name, lanes}}));
+  const std::vector<Tensor> operands = {random_values(program.buffers[0].type, seed),
+                                        random_values(program.buffers[1].type, seed + 1)};
+  const std::vector<Tensor> wanted = TRY(evaluate(program, operands));
+  const auto count = static_cast<size_t>(lanes + kGuard);
+  std::vector<T> before(count);
+  for (size_t i = 0; i < count; ++i)
+    before[i] = static_cast<T>(static_cast<int>(i * 37 % 101) - 50);
+  std::vector<T> after = before;
+  intrinsic.call(lanes, after.data(), operands[0].raw(), operands[1].raw());
+  return compare(intrinsic, wanted[0], before, after);
+}
+
+const Intrinsic* find_user_intrinsic(std::string_view name) {
+  UserIntrinsics& registered = user_intrinsics();
+  const std::lock_guard<std::mutex> lock(registered.mutex);
+  for (const Intrinsic& intrinsic : registered.all)
+    if (intrinsic.name == name) return &intrinsic;
+  return nullptr;
+}
+
+Status check_called(const Program& program, const Update& update, const Primitive& step) {
+  const std::vector<Axis>& over = update.over;
+  const bool has_others = over.size() > 1;
+  if (has_others && std::none_of(over.begin(), over.end(), [&](const Axis& axis) {
+        return axis.name != step.names[1] && depends_on(update.value, axis.name);
+      }))
+    return bad_model("its terms depend on none of the other loops");
+  for (const Term& load : distinct_loads(update.value)) {
+    if (program.find_buffer(load->name) != nullptr || !depends_on(load, step.names[1])) continue;
+    const bool is_stored =
+        std::any_of(program.schedule.begin(), program.schedule.end(), [&](const Primitive& other) {
+          return other.stage == load->name && (other.kind == PrimitiveKind::kComputeRoot ||
+                                               other.kind == PrimitiveKind::kComputeAt);
+        });
+    if (!is_stored)
+      return bad_model("{} reads {}, which has to be stored: {}.compute_root()", step.names[2],
+                       load->name, load->name);
+  }
+  return {};
+}
+
 }  // namespace
 
 bool Intrinsic::takes_lanes(const std::optional<Range>& values) const {
@@ -174,7 +294,48 @@ const std::vector<Intrinsic>& intrinsics() {
 const Intrinsic* find_intrinsic(std::string_view name) {
   for (const Intrinsic& intrinsic : intrinsics())
     if (intrinsic.name == name) return &intrinsic;
-  return nullptr;
+  return find_user_intrinsic(name);
+}
+
+Status register_intrinsic(const std::string& name, std::string_view program, IntrinsicCall call,
+                          bool is_local) {
+  const auto is_part = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
+      !std::all_of(name.begin(), name.end(), is_part))
+    return usage_error("'{}' is no intrinsic's name", printable(name));
+  if (call == nullptr) return usage_error("intrinsic {}: nothing to call", name);
+  if (find_intrinsic(name) != nullptr) return usage_error("intrinsic {}: the name is taken", name);
+  const Intrinsic made{
+      name, TRY(parse_program(program).with_context("intrinsic " + name)), {}, call, is_local};
+  if (!is_dot(made.program))
+    return bad_model(
+        "intrinsic {}: its program is no sum over terms of A[terms] and B[n, terms] "
+        "for n lanes, in int32 or float32",
+        name);
+  for (const int64_t lanes : {1, 4, 8, 16, 24}) {
+    const auto seed = static_cast<uint64_t>(lanes);
+    TRY(made.stage().dtype == DType::kInt32 ? try_lowering<int32_t>(made, lanes, seed)
+                                            : try_lowering<float>(made, lanes, seed));
+  }
+  UserIntrinsics& registered = user_intrinsics();
+  const std::lock_guard<std::mutex> lock(registered.mutex);
+  registered.all.push_back(made);
+  return {};
+}
+
+bool has_local_intrinsics() {
+  UserIntrinsics& registered = user_intrinsics();
+  const std::lock_guard<std::mutex> lock(registered.mutex);
+  return std::any_of(registered.all.begin(), registered.all.end(),
+                     [](const Intrinsic& intrinsic) { return intrinsic.is_local; });
+}
+
+bool uses_local_intrinsic(const Program& program) {
+  return std::any_of(program.schedule.begin(), program.schedule.end(), [](const Primitive& step) {
+    if (step.kind != PrimitiveKind::kTensorise) return false;
+    const Intrinsic* intrinsic = find_intrinsic(step.names[2]);
+    return intrinsic != nullptr && intrinsic->is_local;
+  });
 }
 
 Status check_tensorised(const Program& program, const Stage& stage, const Primitive& step,
@@ -200,6 +361,7 @@ Status check_tensorised(const Program& program, const Stage& stage, const Primit
   if (!Matcher(program, lane, term, intrinsic, lanes)
            .matches(intrinsic.update().value, update.value))
     return wrong("it computes something else, or of arrays that lie otherwise");
+  if (intrinsic.call != nullptr) TRY(check_called(program, update, step).with_context(stage.name));
   if (intrinsic.products() == 2 && !fit_16_bits(program, update.value))
     return wrong("sums of two products are not known to fit 16 bits");
   return {};

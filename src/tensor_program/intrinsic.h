@@ -5,7 +5,9 @@
 //
 // computes 8 neighbours along j, and all terms that the sum over r adds to them, at once. The sum
 // must match the intrinsic: S's value is compared with the intrinsic's, its arrays with the
-// intrinsic's operands, and they must lie in memory as the operands do.
+// intrinsic's operands, and they must lie in memory as the operands do. Those of the
+// table are instructions that Halide finds; users register others (collage/functions.h), which are
+// called.
 #pragma once
 
 #include <optional>
@@ -26,12 +28,18 @@ namespace collage::tensor_program {
 ///     param B: int16[n, 2];
 ///     result C[j:n] = sum(r:2) int32(A[r]) * int32(B[j, r]);
 ///   }
+/// A user's lowering: adds what the program computes to that many sums. Operands lie as the program
+/// declares them, aligned like their elements.
+using IntrinsicCall = void (*)(int64_t lanes, void* sums, const void* shared, const void* own);
+
 struct Intrinsic {
   std::string name;
   Program program;
   /// The largest magnitude of the lanes' elements, if instructions do not compute the sum of larger
   /// ones.
   std::optional<int64_t> lanes_bound = {};
+  IntrinsicCall call = nullptr;  ///< null: of the table
+  bool is_local = false;         ///< worker processes do not have it
 
   const Stage& stage() const { return program.stages[0]; }
   /// Products of a term: one, or two, whose sum must fit 16 bits for each two terms.
@@ -44,8 +52,18 @@ struct Intrinsic {
   bool takes_lanes(const std::optional<Range>& values) const;
 };
 
-/// In order of preference.
+/// The table, in order of preference.
 const std::vector<Intrinsic>& intrinsics();
+/// Registers a user's, once its lowering computed what the program does, on random values for
+/// several numbers of lanes. kUsage: the name is taken; kBadModel: the program is no sum over terms
+/// of a shared operand and one of the lanes' own, into int32 or float32; kVerification: the
+/// lowering computes something else.
+Status register_intrinsic(const std::string& name, std::string_view program, IntrinsicCall call,
+                          bool is_local);
+/// Whether there are any that only this process has.
+bool has_local_intrinsics();
+/// Whether a step of the schedule is by an intrinsic that workers do not have.
+bool uses_local_intrinsic(const Program& program);
 const Intrinsic* find_intrinsic(std::string_view name);  ///< null when there is none
 
 /// Returns why the update that the step (kTensorise) names does not match the instruction: it needs

@@ -4,6 +4,7 @@
 
 #include "backend/native/codegen/horizontal_reductions.h"
 #include "backend/native/codegen/real_limits.h"
+#include "backend/native/codegen/tile_calls.h"
 #include "backend/native/codegen/weights_ahead.h"
 #include "backend/native/integers/pair_products.h"
 #include "tensor_program/in_place.h"
@@ -16,7 +17,7 @@ namespace tp = tensor_program;
 void finish(BuiltKernel& built, Translator& translator, const std::vector<Halide::Func>& outputs) {
   translator.apply_schedule();
   built.bindings = std::move(translator.bindings());
-  built.calls_library = translator.calls_library();
+  built.calls_library = translator.calls_library() || translator.calls_intrinsics();
   for (size_t i = 0; i < outputs.size(); ++i) {
     fix_dense(outputs[i].output_buffer(), built.result_extents[i]);
     built.result_types.push_back(outputs[i].types()[0]);
@@ -25,6 +26,7 @@ void finish(BuiltKernel& built, Translator& translator, const std::vector<Halide
   for (const Binding& binding : built.bindings) {
     if (binding.ahead) read_ahead(built.pipeline, binding.buffer.param().name());
   }
+  if (translator.calls_intrinsics()) call_tiles(built.pipeline);
   if (translator.multiplies_pairs()) lower_pair_products(built.pipeline);
   reduce_horizontally(built.pipeline);
   lower_limits(built.pipeline);

@@ -5,6 +5,7 @@
 #include "backend/native/codegen/halide_conversions.h"
 #include "backend/native/codegen/halide_math.h"
 #include "backend/native/codegen/term_operations.h"
+#include "backend/native/codegen/tile_calls.h"
 #include "backend/native/codegen/vector_width.h"
 #include "backend/native/integers/pair_products.h"
 #include "base/check.h"
@@ -25,12 +26,18 @@ namespace {
 
 constexpr char kSum[] = "sum";  // the accumulator of a template's anchor
 
-/// That the update is tensorised with; null: it is not.
-const tp::Intrinsic* intrinsic_of(const tp::Program& program, const tp::Stage& stage, int update) {
+/// The step that tensorises the update; null: none does.
+const tp::Primitive* tensorised_by(const tp::Program& program, const tp::Stage& stage, int update) {
   for (const tp::Primitive& p : program.schedule)
     if (p.kind == tp::PrimitiveKind::kTensorise && p.stage == stage.name && p.update == update)
-      return tp::find_intrinsic(p.names[2]);
+      return &p;
   return nullptr;
+}
+
+/// Whether the step is by a user's intrinsic, which is called for each tile.
+bool is_called(const tp::Primitive& step) {
+  return step.kind == tp::PrimitiveKind::kTensorise &&
+         tp::find_intrinsic(step.names[2])->call != nullptr;
 }
 
 /// Whether an index or the value depends on one of the update's loops.
@@ -204,23 +211,34 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
   for (size_t number = 0; number < stage.updates.size(); ++number) {
     const tp::Update& update = stage.updates[number];
     Scope scope;
-    scope.intrinsic = intrinsic_of(program_, stage, static_cast<int>(number));
+    const tp::Primitive* tensorised = tensorised_by(program_, stage, static_cast<int>(number));
+    const bool called = tensorised != nullptr && is_called(*tensorised);
+    if (tensorised != nullptr && !called)
+      scope.intrinsic = tp::find_intrinsic(tensorised->names[2]);
     auto& walked = made.walked.emplace_back();
-    if (!update.over.empty()) {
+    std::vector<tp::Axis> over = update.over;
+    if (called)  // whoever is called walks over the terms
+      std::erase_if(over, [&](const tp::Axis& axis) { return axis.name == tensorised->names[1]; });
+    if (!over.empty()) {
       Halide::Region region;
-      for (size_t i = update.over.size(); i-- > 0;)
-        region.push_back({0, extent(update.over[i].size, update.over[i].extent)});
+      for (size_t i = over.size(); i-- > 0;)
+        region.push_back({0, extent(over[i].size, over[i].extent)});
       const Halide::RDom domain(region);
-      for (size_t i = 0; i < update.over.size(); ++i) {
-        const RVar loop = domain[static_cast<int>(update.over.size() - 1 - i)];
-        scope.variables[update.over[i].name] = loop;
-        walked.emplace(update.over[i].name, loop);
+      for (size_t i = 0; i < over.size(); ++i) {
+        const RVar loop = domain[static_cast<int>(over.size() - 1 - i)];
+        scope.variables[over[i].name] = loop;
+        walked.emplace(over[i].name, loop);
       }
     }
     std::vector<HExpr> at;
     is_index_ = true;
     for (size_t i = update.at.size(); i-- > 0;) at.push_back(expr(update.at[i], scope));
     is_index_ = false;
+    if (called) {
+      calls_intrinsics_ = true;
+      f(at) = tile_call(*this, update, *tensorised, f(at), scope);
+      continue;
+    }
     HExpr value = expr(update.value, scope);
     if (scope.intrinsic != nullptr && scope.intrinsic->lanes_bound) {
       multiplies_pairs_ = true;
@@ -284,6 +302,11 @@ void Translator::apply(Target target, const tp::Primitive& step,
       }
       return;
     case tp::PrimitiveKind::kTensorise:
+      if (is_called(step)) {
+        const VarOrRVar lane = loop(0);
+        target.split(lane, lane, Var(step.names[0] + kTileLoop), number, tail);
+        return;
+      }
       // Halide finds the instruction for sums within vectors.
       target.atomic().vectorize(loop(1)).vectorize(loop(0), number, tail);
       return;

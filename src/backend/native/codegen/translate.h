@@ -64,6 +64,7 @@ class Translator {
   std::vector<Binding>& bindings() { return bindings_; }
   /// Whether a stage is an external function.
   bool calls_library() const { return calls_library_; }
+  bool calls_intrinsics() const { return calls_intrinsics_; }  ///< of users
   /// Whether some products are those of pair_products.h.
   bool multiplies_pairs() const { return multiplies_pairs_; }
 
@@ -96,7 +97,7 @@ class Translator {
   std::map<std::string, Translated> stages_;
   std::unordered_map<std::string, size_t> buffers_;
   std::vector<Binding> bindings_;
-  bool calls_library_ = false, multiplies_pairs_ = false;
+  bool calls_library_ = false, calls_intrinsics_ = false, multiplies_pairs_ = false;
   bool is_index_ = false;  // what is translated is a position in an array
 };
 

@@ -66,7 +66,9 @@ Result<std::shared_ptr<Kernel>> NativeKernel::twin() const {
 }
 
 Result<SavedKernel> NativeKernel::save() const {
-  if (calls_library_) return unsupported("native: a kernel that calls another library");
+  if (calls_library_)
+    return unsupported(
+        "native: a kernel that calls another library, or an intrinsic of the user's");
   SavedKernel saved;
   saved.loader = kLoader;
   saved.objects.push_back(code_->library());
@@ -75,7 +77,9 @@ Result<SavedKernel> NativeKernel::save() const {
 }
 
 Result<KernelSource> NativeKernel::source() const {
-  if (calls_library_) return unsupported("native: a kernel that calls another library");
+  if (calls_library_)
+    return unsupported(
+        "native: a kernel that calls another library, or an intrinsic of the user's");
   KernelSource source;
   source.object = TRY(kernel_object(code_->library()));
   source.entry = kEntry;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tensor_program/external.h"
+#include "tensor_program/intrinsic.h"
 
 namespace collage::native {
 namespace {
@@ -219,6 +220,26 @@ int report_out_of_memory(void*) {
   return halide_error_code_out_of_memory;
 }
 
+/// What the user's intrinsic leaves in the first of its sums (codegen/tile_calls.h).
+template <typename T>
+T call_intrinsic(const char* text, T* sums, int32_t at, const char* shared, const char* own,
+                 int64_t places) {
+  thread_local std::string latest;
+  thread_local int64_t lanes = 0;
+  thread_local const tensor_program::Intrinsic* intrinsic = nullptr;
+  if (latest != text) {
+    latest = text;
+    lanes = std::strtoll(text, nullptr, 10);
+    intrinsic = tensor_program::find_intrinsic(latest.substr(latest.find(' ') + 1));
+  }
+  const auto bytes = [](int64_t n, DType type) {
+    return n * static_cast<int64_t>(dtype_size(type));
+  };
+  intrinsic->call(lanes, sums + at, shared + bytes(places >> 32, intrinsic->shared_dtype()),
+                  own + bytes(places & INT32_MAX, intrinsic->lanes_dtype()));
+  return sums[at];
+}
+
 template <typename Function>
 void* address(Function* function) {
   return reinterpret_cast<void*>(function);
@@ -228,14 +249,17 @@ void* address(Function* function) {
 
 const std::vector<Hook>& runtime_hooks() {
   static const auto* hooks = [] {
-    auto* all = new std::vector<Hook>{{"halide_do_par_for", address(run_parallel)},
-                                      {"halide_malloc", address(allocate_scratch)},
-                                      {"halide_free", address(free_scratch)},
-                                      {"halide_error", address(report_error)},
-                                      {"halide_error_out_of_memory", address(report_out_of_memory)},
-                                      {"collage_call_external1", address(call_external1)},
-                                      {"collage_call_external2", address(call_external2)},
-                                      {"collage_call_external3", address(call_external3)}};
+    auto* all =
+        new std::vector<Hook>{{"halide_do_par_for", address(run_parallel)},
+                              {"halide_malloc", address(allocate_scratch)},
+                              {"halide_free", address(free_scratch)},
+                              {"halide_error", address(report_error)},
+                              {"halide_error_out_of_memory", address(report_out_of_memory)},
+                              {"collage_call_external1", address(call_external1)},
+                              {"collage_call_external2", address(call_external2)},
+                              {"collage_call_external3", address(call_external3)},
+                              {"collage_call_intrinsic_int32", address(call_intrinsic<int32_t>)},
+                              {"collage_call_intrinsic_float32", address(call_intrinsic<float>)}};
     for (Hook& hook : assertion_hooks()) all->push_back(std::move(hook));
     return all;
   }();
