@@ -161,6 +161,8 @@ class Loading {
     step.inputs = TRY(buffers_of(fields, "inputs"));
     step.outputs = TRY(buffers_of(fields, "outputs"));
     step.workspace_offset = static_cast<size_t>(TRY(fields.integer("workspace", 0, most_bytes())));
+    workspace_bytes_.push_back(
+        static_cast<size_t>(TRY(fields.integer("workspace_bytes", 0, most_bytes()))));
     SavedKernel saved;
     saved.loader = TRY(fields.text("loader"));
     saved.description = TRY(fields.text("description"));
@@ -226,14 +228,17 @@ class Loading {
     return {};
   }
 
-  // Of a kernel that was made for fewer threads the workspace may have grown: beyond all else then.
-  // One kernel of the host runs at a time.
+  // The workspace of a kernel for other threads than it was saved with may be larger than its
+  // place, around which other buffers lie: it lies beyond all else then. One kernel of the host
+  // runs at a time.
   Status place_workspaces() {
     const size_t end = round_up(plan_->arena_bytes, kArenaAlignment);
-    for (Step& step : plan_->steps) {
+    for (size_t i = 0; i < plan_->steps.size(); ++i) {
+      Step& step = plan_->steps[i];
       const size_t bytes = step.kernel->workspace_bytes();
-      if (bytes == 0 || (step.workspace_offset % kArenaAlignment == 0 &&
-                         lies_within(step.workspace_offset, bytes, TRY(arena_bytes(step.device)))))
+      if (bytes == 0 ||
+          (bytes <= workspace_bytes_[i] && step.workspace_offset % kArenaAlignment == 0 &&
+           lies_within(step.workspace_offset, bytes, TRY(arena_bytes(step.device)))))
         continue;
       if (!is_host_memory(step.device) || bytes > static_cast<size_t>(most_bytes()) - end)
         return bad_model("{}: its workspace lies outside the arena", printable(step.name));
@@ -250,6 +255,7 @@ class Loading {
   std::shared_ptr<Plan> plan_ = std::make_shared<Plan>();
   // Of each step:
   std::vector<SavedKernel> saved_;
+  std::vector<size_t> workspace_bytes_;  // that its place has
   std::vector<const KernelLoader*> loaders_;
 };
 

@@ -73,7 +73,8 @@ Result<json> PlanSaver::save_step(const Step& step) {
              {"objects", std::move(objects)},
              {"inputs", step.inputs},
              {"outputs", step.outputs},
-             {"workspace", step.workspace_offset}};
+             {"workspace", step.workspace_offset},
+             {"workspace_bytes", step.kernel->workspace_bytes()}};
   for (const std::shared_ptr<const Plan>& plan : kernel.plans)
     saved["plans"].push_back(TRY(description_of(*plan)));
   return saved;

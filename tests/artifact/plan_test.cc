@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 
 #include "artifact/saved_plan.h"
@@ -66,6 +67,32 @@ TEST_F(SavedPlanTest, ChecksPlacesAndNames) {
               HasSubstr("weights"));
   EXPECT_THAT(load_with("\"constants\":[[0,720]]", "\"constants\":[[1,700]]"),
               HasSubstr("weights"));
+}
+
+// As where it is loaded for more threads: other buffers lie around the place that it had.
+TEST_F(SavedPlanTest, PlacesAWorkspaceThatGrewBeyondAllElse) {
+  struct Grown : Kernel {
+    Status run(const KernelArgs&) override { return {}; }
+    size_t workspace_bytes() const override { return 128; }
+  };
+  register_kernel_loader({"test.grown", "1", [](const SavedKernel&, int) {
+                            return Result<std::shared_ptr<Kernel>>(std::make_shared<Grown>());
+                          }});
+  text_.replace(text_.find("reference.function"), std::strlen("reference.function"), "test.grown");
+  const std::string field = "\"workspace_bytes\":";
+  const size_t at = text_.find(field, text_.find("test.grown"));
+  const size_t arena = tiny_plan()->arena_bytes;
+  ASSERT_GE(arena, 128u);
+  for (const char* saved : {"0", "127", "128"}) {
+    std::string changed = text_;
+    changed.replace(at + field.size(), 1, saved);
+    const Result<LoadedPlan> loaded = load(changed);
+    ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+    const Plan& plan = *loaded->plan;
+    const bool fits = std::strcmp(saved, "128") == 0;
+    EXPECT_EQ(plan.steps[0].workspace_offset >= arena, !fits) << saved;
+    EXPECT_EQ(plan.arena_bytes >= arena + 128, !fits) << saved;
+  }
 }
 
 TEST_F(SavedPlanTest, ChecksDevices) {
