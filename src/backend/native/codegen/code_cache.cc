@@ -167,8 +167,9 @@ Halide::Target target_with(const std::vector<std::string>& features) {
            {Target::AVX512_Zen4, "avx512bf16"},
            {Target::AVX512_SapphireRapids, "avx512fp16"}})
     target.set_feature(feature, std::count(features.begin(), features.end(), name) > 0);
-  // Cooper Lake has bfloat16, and lacks what Zen 4 has besides.
-  if (!target.has_feature(Target::AVX512_Cannonlake))
+  // Cooper Lake has bfloat16 without what Zen 4 has besides, Sapphire Rapids is Halide's own name.
+  if (!target.has_feature(Target::AVX512_Cannonlake) ||
+      target.has_feature(Target::AVX512_SapphireRapids))
     target.set_feature(Target::AVX512_Zen4, false);
   return target;
 }

@@ -1,5 +1,4 @@
-// Calls of users' intrinsics, one a tile. Halide has no store of several elements by a call: a sum
-// is
+// Calls of users' intrinsics, one a tile. No call of Halide's stores several elements: a sum is
 //
 //   for j in tile: S(j) = collage_tile("8 mine", S(j), A(first), A(last), B(j, first), B(j, last))
 //

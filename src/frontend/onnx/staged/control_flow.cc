@@ -116,7 +116,9 @@ bool is_unrolled(const ::onnx::GraphProto& body, int64_t iterations, int64_t mos
 }
 
 Status add_uneven(GraphImporter& importer, const FlatNode& node) {
-  importer.add_late(node, Lateness::kRun, "control flow whose iterations differ in their types");
+  importer.add_late(
+      node, Lateness::kRun,
+      "control flow whose iterations differ in their types or whose rows a run counts");
   return {};
 }
 
