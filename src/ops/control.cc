@@ -144,9 +144,9 @@ Result<std::vector<Tensor>> evaluate_loop(const CallNode& call, std::span<const 
 
 }  // namespace
 
-bool is_control(const CallNode& call) {
-  return call.op != nullptr && (call.op->name == kIfOp || call.op->name == kLoopOp);
-}
+bool is_control_op(std::string_view op) { return op == kIfOp || op == kLoopOp; }
+
+bool is_control(const CallNode& call) { return call.op != nullptr && is_control_op(call.op->name); }
 
 bool is_control_flow(const Function& function) {
   const auto* call = as<CallNode>(function->body);

@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -27,6 +28,7 @@ namespace collage {
 inline constexpr const char* kIfOp = "control.if";
 inline constexpr const char* kLoopOp = "control.loop";
 
+bool is_control_op(std::string_view op);
 bool is_control(const CallNode& call);
 bool is_control_flow(const Function& function);  // one such call alone
 

@@ -37,7 +37,8 @@ HostShare host_share(const CompileReport& report) {
   for (const ReportedPlan::Kernel& kernel : report.kernels) {
     all += kernel.flops;
     // What control flow runs has plans of its own.
-    if (!is_host(kernel.target) || is_control_flow(kernel.function) ||
+    const bool is_control = kernel.ops.size() == 1 && is_control_op(kernel.ops[0].op);
+    if (!is_host(kernel.target) || is_control ||
         std::all_of(kernel.nodes.begin(), kernel.nodes.end(),
                     [&](PostDfsIndex node) { return held.contains(node); }))
       continue;

@@ -44,6 +44,7 @@ class SymbolicPrograms : public ::testing::Test {
   static DynamicOptions options(const std::string& target = "native") {
     DynamicOptions options;
     options.program.targets = {target};
+    options.program.worker = std::filesystem::read_symlink("/proc/self/exe");
     return options;
   }
   static std::vector<Tensor> inputs(int64_t n, int64_t m) {

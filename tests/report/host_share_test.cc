@@ -48,5 +48,12 @@ TEST(HostShare, IsOfWhatNoOtherTargetHasAKernelFor) {
   EXPECT_EQ(found.operators_text(), "scan") << "the host's nn.relu was the fastest of two";
 }
 
+TEST(HostShare, LeavesControlFlowOut) {
+  const HostShare found = host_share(
+      report_of({kernel("native", "exp", 1, 10), kernel("reference", "control.loop", 2, 90)}));
+  EXPECT_EQ(found.share, 0);
+  EXPECT_TRUE(found.operators.empty());
+}
+
 }  // namespace
 }  // namespace collage
