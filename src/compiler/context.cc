@@ -87,11 +87,21 @@ std::string checking_context(const CostStore& store, const CompileOptions& compi
              : store.program_context();
 }
 
-ReferenceCheckOptions reference_options(const ProgramOptions& options) {
+ReferenceCheckOptions reference_options(const ProgramOptions& options,
+                                        const std::vector<PartitionSpecPtr>& specs) {
   ReferenceCheckOptions reference;
   reference.given = options.check_inputs;
   reference.all_ranges = options.max_error > 0 || options.effort == Effort::kMax;
-  if (options.strict_accuracy) reference.rounding = {};
+  if (options.strict_accuracy) {
+    reference.rounding = {};
+    return reference;
+  }
+  // What kernels of these targets round by default: factors as two bfloat16 numbers.
+  for (const PartitionSpecPtr& spec : specs)
+    if (const Backend* backend = find_backend(spec->target.kind))
+      for (const KernelRow& row : backend->traits().kernels)
+        if (row.rounding.limit() == RoundingLimit::kDefault)
+          reference.rounding.factors = std::max(reference.rounding.factors, row.rounding.factors);
   return reference;
 }
 
@@ -177,7 +187,7 @@ CompileContext::CompileContext(const Model& model, const ProgramOptions& program
               costs.machine = std::move(opened.machine);
               return costs;
             }()),
-      reference(graph.function(), reference_options(options)),
+      reference(graph.function(), reference_options(options, candidates.specs)),
       checks(reference, *database,
              CheckedModel{sha256_hex(canonical_text(graph.function())),
                           checking_context(costs.store(), compile), graph.function(),
