@@ -13,7 +13,7 @@ for ((i = 1; i < $#; ++i)); do
   fi
 done
 # A suite that draws other inputs each time fails for nobody's change.
-export COLLAGE_CHECK_SEED=${COLLAGE_CHECK_SEED:-20261128}
+export COLLAGE_CHECK_SEED=${COLLAGE_CHECK_SEED:-20261130}
 results=$build/test_results.xml
 rm -f "$results"
 # What a test prints in front of the reason why it was skipped is more than ctest keeps of it unasked.
