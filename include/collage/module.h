@@ -55,6 +55,15 @@ struct ModuleFunction {
 // their calls.
 Result<std::vector<ModuleFunction>> module_functions(const Model& model);
 
+// A program that is attached to the module (passes::codegen), by the symbol that functions call it
+// by.
+struct ExternalModule {
+  std::string symbol;
+  std::string target, variant;  // that it was compiled for, for people
+  Tensor code;                  // uint8: an artifact (docs/artifact.md)
+};
+Result<std::vector<ExternalModule>> external_modules(const Model& model);
+
 // Checks that the module is legal: everything is bound, typed as inferred, and called as what it
 // is. kBadModel names the function and the rule that it breaks.
 Status verify_model(const Model& model);

@@ -55,6 +55,13 @@ ModelPass partition_for(const ProgramOptions& options);
 ModelPass fuse_pattern(const std::string& pattern, const std::string& label,
                        const std::string& compiler = "");
 
+// Compiles what one toolchain claimed, each global function with Primitive and its Compiler, alone:
+// the function becomes an external function of that symbol, and its code an external module of the
+// model (external_modules, docs/modules.md#external-modules), which compiling links and never
+// compiles again. Options are those of partition_for and of Program::compile. kUnsupported when
+// run: the toolchain refuses a function, or its kernels cannot be saved.
+ModelPass codegen(const ProgramOptions& options);
+
 // Returns the text of a rule (docs/partitioning.md) as it prints. kUsage: it is malformed.
 Result<std::string> rule_text(const std::string& rule);
 

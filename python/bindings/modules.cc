@@ -85,6 +85,7 @@ void bind_passes(nb::module_& core) {
   core.def("standard_pass", &passes::standard, nb::arg("name"));
   core.def("standard_pass_names", &passes::standard_names);
   core.def("partition_for", &passes::partition_for, nb::arg("options"));
+  core.def("codegen", &passes::codegen, nb::arg("options"));
   core.def("fuse_pattern", &passes::fuse_pattern, nb::arg("pattern"), nb::arg("label"),
            nb::arg("compiler"));
   core.def(
@@ -125,6 +126,16 @@ void bind_modules(nb::module_& core, nb::class_<Model>& model) {
         return "ModuleFunction('" + self.name + "', '" + function_kind(self) + "', '" + self.type +
                "')";
       });
+  nb::class_<ExternalModule>(core, "ExternalModule",
+                             "A program that is attached to a module, and its symbol.")
+      .def_ro("symbol", &ExternalModule::symbol)
+      .def_ro("target", &ExternalModule::target)
+      .def_ro("variant", &ExternalModule::variant)
+      .def_prop_ro("code", [](const ExternalModule& self) { return read_only_array_of(self.code); })
+      .def("__repr__", [](const ExternalModule& self) {
+        return "ExternalModule('" + self.symbol + "', '" + self.target + "', '" + self.variant +
+               "')";
+      });
   model
       .def(
           "text",
@@ -158,6 +169,7 @@ void bind_modules(nb::module_& core, nb::class_<Model>& model) {
            })
       .def("verify", [](const Model& self) { check(unlocked([&] { return verify_model(self); })); })
       .def("functions", [](const Model& self) { return value_of(module_functions(self)); })
+      .def("external_modules", [](const Model& self) { return value_of(external_modules(self)); })
       .def(
           "function",
           [](const Model& self, const std::string& name) {

@@ -25,7 +25,7 @@ from . import _halide
 _halide.load()
 
 from . import _core, passes, rules, te
-from ._core import Expression, ModuleFunction, SharedWeights, Specialisation, TensorInfo, TensorProgram, __version__, empty
+from ._core import Expression, ExternalModule, ModuleFunction, SharedWeights, Specialisation, TensorInfo, TensorProgram, __version__, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
 from .builder import Builder
@@ -33,7 +33,7 @@ from .functions import ArrayType, register_function, register_intrinsic
 from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
-__all__ = ["ArrayType", "Builder", "Error", "ErrorCode", "Expression", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
+__all__ = ["ArrayType", "Builder", "Error", "ErrorCode", "Expression", "ExternalModule", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
            "SharedWeights", "Specialisation", "TensorInfo", "TensorProgram", "Tuning", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
            "from_exported", "function", "item", "load", "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function", "register_intrinsic",
            "rules", "te", "tuple_of"]
@@ -300,6 +300,11 @@ class Model:
     def functions(self) -> list[ModuleFunction]:
         """What `text` defines: graph functions, tensor programs and functions of libraries."""
         return self._core.functions()
+
+    @property
+    def external_mods(self) -> list[ExternalModule]:
+        """The programs that `passes.codegen` attached: `symbol`, `target`, `variant`, and `code`, the bytes of an artifact."""
+        return self._core.external_modules()
 
     def work(self) -> tuple[float, float]:
         """What one run takes at the least: arithmetic operations, and bytes of inputs, weights and outputs."""

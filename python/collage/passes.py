@@ -99,6 +99,15 @@ def partition_for(
     return Pass(_core.partition_for(make_options(targets=target, exclude=exclude, pin=pin, config=config)))
 
 
+def codegen(target: str = "", *, threads: int = 0, max_error: float = 0, config: Path = "") -> Pass:
+    """What that toolchain claimed is compiled now: calls become calls of an external function, whose code is attached to the model.
+
+    `Model.external_mods` lists the code, text holds it, and compiling links it as it is. The target and `config` are those of
+    `partition_for`, the other arguments those of `Model.compile`.
+    """
+    return Pass(_core.codegen(make_options(targets=target, threads=threads, max_error=max_error, config=config)))
+
+
 def fuse_pattern(pattern: str, label: str, *, compiler: str = "") -> Pass:
     """Every match of a pattern (docs/patterns.md) becomes one kernel with that `Composite` label, of that toolchain or any.
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "ops/control.h"
 #include "partition/stated_kernels.h"
 #include "tensor_program/external_call.h"
 
@@ -62,7 +61,7 @@ void KnownPlan::remember(const NamedCover& cover, const std::vector<CostedCandid
   const bool is_local =
       std::any_of(cover.kernels.begin(), cover.kernels.end(), [&](const Cover::Kernel& kernel) {
         const Function& function = candidates[kernel.candidate].function;
-        return tensor_program::is_local(function) && !is_control_flow(function);
+        return tensor_program::is_local(function) && !tensor_program::runs_plans(function);
       });
   if (is_local || !is_keyed(options_)) return;
   PlanRow row = plan_of(cover, candidates);

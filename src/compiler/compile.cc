@@ -6,6 +6,7 @@
 #include <set>
 
 #include "backend/targets/backends.h"
+#include "backend/targets/external_mods.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/no_exceptions.h"
@@ -31,8 +32,10 @@ Result<T> compiling(const Model& model, const ProgramOptions& options,
                     const std::function<Result<T>(const Model&)>& body) {
   return without_exceptions([&]() -> Result<T> {
     register_all();
-    const TeamScope scope(ThreadTeam(options.threads).size());
+    const int threads = ThreadTeam(options.threads).size();
+    const TeamScope scope(threads);
     const Model own = TRY(linked(model));
+    TRY(check_external_mods(own.impl().module.main(), threads));
     return body(options.strict_accuracy ? TRY(in_strict_form(own)) : own);
   });
 }

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "backend/reference/kernels/control_kernel.h"
+#include "backend/targets/external_mods.h"
 #include "ops/control.h"
 
 namespace collage {
@@ -43,7 +44,8 @@ Result<std::shared_ptr<Kernel>> compile_control(const Function& function,
   for (const Expr& param : function->params) inputs[param.get()] = inputs.size();
   ControlSpec spec;
   std::vector<std::shared_ptr<const Plan>> plans;
-  for (const Expr& arg : call.args) {
+  const auto mod = tensor_program::external_mod_call(call);
+  for (const Expr& arg : mod ? mod->args : call.args) {
     if (const auto* constant = as<ConstantNode>(arg)) {
       spec.operands.push_back({aligned(constant->value), 0});
     } else if (arg->kind() == ExprKind::kFunction) {
@@ -53,6 +55,10 @@ Result<std::shared_ptr<Kernel>> compile_control(const Function& function,
     } else {
       spec.operands.push_back({Tensor(), inputs.at(arg.get())});
     }
+  }
+  if (mod) {
+    spec.kind = ControlSpec::Kind::kCall;
+    plans.push_back(TRY(load_external_mod(*mod, threads)));
   }
   if (call.op->name == kLoopOp) {
     const LoopForm form = loop_form(call);

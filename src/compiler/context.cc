@@ -17,9 +17,9 @@
 #include "cost/analytic.h"
 #include "ir/text_printer.h"
 #include "measure/noise_gate.h"
-#include "ops/control.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
+#include "tensor_program/external_call.h"
 #include "tensor_program/module_programs.h"
 
 namespace collage {
@@ -134,7 +134,7 @@ Result<std::shared_ptr<Kernel>> KernelCache::compile(const Function& function,
   if (std::shared_ptr<Kernel> kernel = known.lock()) return kernel;
   const Target& target = partition.spec->target;
   std::shared_ptr<Kernel> kernel;
-  if (is_control_flow(function)) {
+  if (tensor_program::runs_plans(function)) {
     kernel = TRY(compile_control(function, options_, options.threads, progress_));
     kept_.push_back(kernel);
   } else {

@@ -6,6 +6,7 @@
 #include "base/no_exceptions.h"
 #include "choose/candidates.h"
 #include "compiler/claimed_kernels.h"
+#include "compiler/codegen.h"
 #include "compiler/model_stages.h"
 #include "compiler/tuning_passes.h"
 #include "ir/pattern_text.h"
@@ -42,6 +43,10 @@ std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
+}
+
+std::string toolchains_text(const ProgramOptions& options) {
+  return options.config.empty() ? joined(options.targets) : options.config.string();
 }
 
 }  // namespace
@@ -110,13 +115,20 @@ ModelPass standard(const std::string& name) {
 }
 
 ModelPass partition_for(const ProgramOptions& options) {
-  const std::string whom =
-      options.config.empty() ? joined(options.targets) : options.config.string();
-  return model_pass(fmt::format("partition_for({})", whom),
+  return model_pass(fmt::format("partition_for({})", toolchains_text(options)),
                     [options](const Model& model) -> Result<Module> {
                       const TargetChoice choice = TRY(choose_targets(options));
                       const PartitionSpecPtr spec = TRY(only_toolchain(choice.specs));
                       return claim_for_target(model.impl().module, spec, choice.constraints);
+                    });
+}
+
+ModelPass codegen(const ProgramOptions& options) {
+  return model_pass(fmt::format("codegen({})", toolchains_text(options)),
+                    [options](const Model& model) -> Result<Module> {
+                      const TargetChoice choice = TRY(choose_targets(options));
+                      return generate_code(model.impl().module, *TRY(only_toolchain(choice.specs)),
+                                           options);
                     });
 }
 

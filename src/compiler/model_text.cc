@@ -99,6 +99,16 @@ Result<std::vector<ModuleFunction>> module_functions(const Model& model) {
   });
 }
 
+Result<std::vector<ExternalModule>> external_modules(const Model& model) {
+  return without_exceptions([&]() -> Result<std::vector<ExternalModule>> {
+    const Module module = TRY(tensor_program::named_programs(model.impl().module));
+    std::vector<ExternalModule> found;
+    for (const auto& [symbol, mod] : module.external_mods)
+      found.push_back({symbol, mod.target, mod.variant, as<ConstantNode>(mod.code)->value});
+    return found;
+  });
+}
+
 Status verify_model(const Model& model) {
   return without_exceptions([&]() -> Status {
     const Status status = verify(model.impl().module);

@@ -25,6 +25,14 @@ class AbstractFunction {
   virtual bool has_effects() const { return false; }  // effects.h
 };
 
+// A program that a pass compiled, for calls of the external function of some symbol.
+struct ExternalMod {
+  std::string target, variant;  // that it was compiled for, for people
+  Expr code;                    // bytes, a constant of uint8: an artifact (docs/artifact.md)
+};
+// kBadModel: its code is no list of bytes.
+Status check_external_mod(const ExternalMod& mod);
+
 class Module {
  public:
   Module() = default;
@@ -32,6 +40,7 @@ class Module {
 
   std::map<std::string, Function> functions;  // graph functions by global name
   std::map<std::string, std::shared_ptr<const AbstractFunction>> abstract_functions;
+  std::map<std::string, ExternalMod> external_mods;  // by symbol
 
   const Function& main() const { return functions.at("main"); }
   bool has(const std::string& name) const {

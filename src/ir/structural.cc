@@ -194,7 +194,8 @@ bool structural_equal(const Expr& a, const Expr& b) {
 
 bool structural_equal(const Module& a, const Module& b) {
   if (a.functions.size() != b.functions.size() ||
-      a.abstract_functions.size() != b.abstract_functions.size())
+      a.abstract_functions.size() != b.abstract_functions.size() ||
+      a.external_mods.size() != b.external_mods.size())
     return false;
   ValueNumbering numbers;
   for (const auto& [name, function] : a.functions) {
@@ -206,6 +207,13 @@ bool structural_equal(const Module& a, const Module& b) {
     auto it = b.abstract_functions.find(name);
     if (it == b.abstract_functions.end() || function->kind_name() != it->second->kind_name() ||
         !(function->type() == it->second->type()) || function->to_text() != it->second->to_text())
+      return false;
+  }
+  for (const auto& [symbol, mod] : a.external_mods) {
+    auto it = b.external_mods.find(symbol);
+    if (it == b.external_mods.end() || mod.target != it->second.target ||
+        mod.variant != it->second.variant ||
+        numbers.number(mod.code) != numbers.number(it->second.code))
       return false;
   }
   return true;

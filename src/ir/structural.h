@@ -34,7 +34,7 @@ class ValueNumbering {
 
 bool structural_equal(const Expr& a, const Expr& b);
 // Compares modules: the same names with structurally equal functions; abstract functions by kind
-// and text.
+// and text, external modules by all that they hold.
 bool structural_equal(const Module& a, const Module& b);
 
 }  // namespace collage

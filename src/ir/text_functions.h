@@ -42,6 +42,8 @@ class FunctionParser {
   Result<Signature> signature();
   // Parses from '{' to behind '}'.
   Result<Function> body(const Signature& signature);
+  // Parses meta[relay.Constant][i].
+  Result<Expr> meta();
   // Of all bodies that were parsed.
   const CallsOfText& calls() const { return calls_of_; }
 
@@ -60,7 +62,6 @@ class FunctionParser {
   Result<Expr> local();
   Result<Expr> global();
   Result<Expr> call(const Token& start, Expr callee);
-  Result<Expr> meta();
   Result<Expr> operator_call();
 
   TextReader& reader_;

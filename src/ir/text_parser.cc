@@ -1,6 +1,7 @@
 #include "ir/text_parser.h"
 
 #include "base/files.h"
+#include "base/printable.h"
 #include "ir/text_functions.h"
 #include "ir/text_types.h"
 
@@ -27,6 +28,8 @@ class Parser {
         TRY(header());
       } else if (reader_.is("program") || reader_.is("extern")) {
         TRY(abstract_function());
+      } else if (reader_.is("external_mods")) {
+        TRY(external_mod());
       } else if (reader_.is("#[")) {
         TRY(reader_.step());
         if (!reader_.is("metadata")) return reader_.expected("'metadata'");
@@ -37,10 +40,15 @@ class Parser {
         if (!status) return at(here, std::move(status));
         break;
       } else {
-        return reader_.expected("'def', 'fn', 'program', 'extern' or '#[metadata]'");
+        return reader_.expected(
+            "'def', 'fn', 'program', 'extern', 'external_mods' or '#[metadata]'");
       }
     }
     if (only_headers()) return std::move(module_);
+    for (const auto& [symbol, begin] : mods_) {
+      TRY(reader_.seek(begin));
+      module_.external_mods[symbol] = TRY(external_mod_value());
+    }
     for (Pending& pending : pending_) {
       TRY(reader_.seek(pending.body));
       module_.functions[pending.name] = TRY(functions_.body(pending.signature));
@@ -129,6 +137,43 @@ class Parser {
     return {};
   }
 
+  // external_mods["symbol"] = (target, variant, code);
+  Status external_mod() {
+    TRY(reader_.step());
+    TRY(reader_.expect("["));
+    const Token start = reader_.token();
+    const std::string symbol = TRY(string());
+    TRY(reader_.expect("]"));
+    TRY(reader_.expect("="));
+    if (!mods_.emplace(symbol, reader_.position()).second)
+      return at(start, bad_model("a second external module '{}'", printable(symbol)));
+    while (!reader_.is(";") && !reader_.is(Kind::kEnd)) TRY(reader_.step());
+    return reader_.expect(";");
+  }
+
+  Result<ExternalMod> external_mod_value() {
+    ExternalMod mod;
+    TRY(reader_.expect("("));
+    mod.target = TRY(string());
+    TRY(reader_.expect(","));
+    mod.variant = TRY(string());
+    TRY(reader_.expect(","));
+    const Token start = reader_.token();
+    if (!start.is("meta")) return reader_.expected("meta[relay.Constant][…]");
+    mod.code = TRY(functions_.meta());
+    TRY(at(start, check_external_mod(mod)));
+    TRY(reader_.expect(")"));
+    TRY(reader_.expect(";"));
+    return mod;
+  }
+
+  Result<std::string> string() {
+    if (!reader_.is(Kind::kString)) return reader_.expected("a string");
+    std::string text = reader_.token().text;
+    TRY(reader_.step());
+    return text;
+  }
+
   const ParseOptions& options_;
   TextReader reader_;
   Metadata metadata_;
@@ -136,6 +181,7 @@ class Parser {
   FunctionParser functions_{reader_, metadata_, globals_, options_.positions};
   Module module_;
   std::vector<Pending> pending_;
+  std::map<std::string, Lexer::Position> mods_;  // of their '('
 };
 
 }  // namespace

@@ -42,6 +42,12 @@ class Printer {
     text_ += "\n";
   }
 
+  void external_mod(const std::string& symbol, const ExternalMod& mod) {
+    const auto quoted = [](const std::string& text) { return attr_to_string(AttrValue(text)); };
+    text_ += fmt::format("external_mods[{}] = ({}, {}, {});\n", quoted(symbol), quoted(mod.target),
+                         quoted(mod.variant), atom(mod.code));
+  }
+
   void literal(const FunctionNode& function, int indent) {
     text_ += "fn ";
     signature_and_body(function, indent);
@@ -215,6 +221,7 @@ std::string to_text(const Module& module, const PrintOptions& options) {
   for (const auto& [name, function] : module.abstract_functions)
     printer.text() +=
         fmt::format("{} @{}{}\n", function->kind_name(), quoted_name(name), function->to_text());
+  for (const auto& [symbol, mod] : module.external_mods) printer.external_mod(symbol, mod);
   for (const auto& [name, function] : module.functions) printer.global(name, function);
   return std::move(printer).finish();
 }

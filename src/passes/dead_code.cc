@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/visitor.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 
@@ -30,11 +31,20 @@ Result<bool> remove_dead_code(Module& module) {
     auto function = module.functions.find(name);
     if (function != module.functions.end()) collect_globals(*function->second, work);
   }
-  size_t before = module.functions.size() + module.abstract_functions.size();
+  const auto size = [&module] {
+    return module.functions.size() + module.abstract_functions.size() + module.external_mods.size();
+  };
+  const size_t before = size();
   std::erase_if(module.functions, [&](const auto& entry) { return !reached.count(entry.first); });
   std::erase_if(module.abstract_functions,
                 [&](const auto& entry) { return !reached.count(entry.first); });
-  return module.functions.size() + module.abstract_functions.size() != before;
+  std::set<std::string> symbols;
+  for (const auto& [name, function] : module.abstract_functions)
+    if (const auto* external = tensor_program::declared_external(*function))
+      symbols.insert(external->label);
+  std::erase_if(module.external_mods,
+                [&](const auto& entry) { return !symbols.count(entry.first); });
+  return size() != before;
 }
 
 }  // namespace collage

@@ -1,4 +1,5 @@
-// Removes graph functions that @main does not reach. (Unused expressions are no part of a function;
+// Removes definitions that @main does not reach, and external modules that no function is declared
+// for. (Unused expressions are no part of a function;
 // unused parameters stay: they are the model's interface.)
 #pragma once
 

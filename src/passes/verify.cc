@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/printable.h"
 #include "ir/op.h"
 #include "ir/visitor.h"
 
@@ -129,6 +130,8 @@ Status verify(const Module& module) {
     Status status = verify_function(*function, module, verified, all_params, 1);
     if (!status) return std::move(status).with_context("@" + name);
   }
+  for (const auto& [symbol, mod] : module.external_mods)
+    TRY(check_external_mod(mod).with_context("external module " + printable(symbol)));
   return {};
 }
 

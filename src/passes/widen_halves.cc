@@ -74,7 +74,8 @@ Result<Expr> converted(const Expr& expr, const Type& to) {
 // Calls that take and give what they are declared with.
 bool has_fixed_types(const CallNode& call) {
   return call.op == nullptr || call.op->name == tensor_program::kCallOp ||
-         call.op->name == tensor_program::kExternalOp || is_control(call);
+         call.op->name == tensor_program::kExternalOp ||
+         call.op->name == tensor_program::kExternalModOp || is_control(call);
 }
 
 class Widening {

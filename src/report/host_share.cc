@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "ops/control.h"
+#include "tensor_program/external_call.h"
 
 namespace collage {
 
@@ -36,9 +37,11 @@ HostShare host_share(const CompileReport& report) {
   double all = 0, on_host = 0;
   for (const ReportedPlan::Kernel& kernel : report.kernels) {
     all += kernel.flops;
-    // What control flow runs has plans of its own.
-    const bool is_control = kernel.ops.size() == 1 && is_control_op(kernel.ops[0].op);
-    if (!is_host(kernel.target) || is_control ||
+    // What control flow and external modules run has plans of its own.
+    const bool has_plans =
+        kernel.ops.size() == 1 &&
+        (is_control_op(kernel.ops[0].op) || kernel.ops[0].op == tensor_program::kExternalModOp);
+    if (!is_host(kernel.target) || has_plans ||
         std::all_of(kernel.nodes.begin(), kernel.nodes.end(),
                     [&](PostDfsIndex node) { return held.contains(node); }))
       continue;

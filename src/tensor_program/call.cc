@@ -123,7 +123,8 @@ std::string name_of_call(const CallNode& call) {
     return name == nullptr ? "call" : printable(*name);
   }
   if (call.op == nullptr) return "call";
-  const bool is_named = call.op->name == kCallOp || call.op->name == kExternalOp;
+  const bool is_named =
+      call.op->name == kCallOp || call.op->name == kExternalOp || call.op->name == kExternalModOp;
   if (!is_named || call.attrs.string("name").empty()) return call.op->name;
   return printable(call.attrs.string("name"));
 }

@@ -1,12 +1,15 @@
 #include "tensor_program/external_call.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <span>
 
+#include "base/hash.h"
 #include "base/printable.h"
 #include "ir/effects.h"
 #include "ir/op.h"
+#include "ir/text_types.h"
 #include "ir/visitor.h"
 #include "ops/control.h"
 #include "tensor_program/call.h"
@@ -119,6 +122,47 @@ bool is_local(const std::string& label) {
   return function != nullptr && (function->is_local || function->has_effects);
 }
 
+constexpr const char *kSymbol = "symbol", *kModTarget = "target", *kModVariant = "variant",
+                     *kModResult = "result", *kModHash = "sha256";
+
+std::atomic<RunExternalMod> runner{nullptr};
+
+Result<Type> infer_external_mod(std::span<const Type> args, const Attrs& attrs) {
+  if (!args.back().is_tensor() || args.back().tensor().dtype != DType::kUInt8 ||
+      args.back().tensor().shape.size() != 1)
+    return bad_model("the last argument is the module's code, a Tensor[(n), uint8]");
+  for (const Type& arg : args)
+    if (!arg.is_tensor()) return bad_model("an external module takes tensors alone");
+  TextReader reader(attrs.string(kModResult));
+  TRY(reader.step());
+  Type result = TRY(parse_type(reader));
+  if (!reader.is(Token::Kind::kEnd) || result.is_function())
+    return bad_model("'{}' is no type of a result", printable(attrs.string(kModResult)));
+  return result;
+}
+
+Status run_external_mod(std::span<const Tensor> inputs, const Attrs& attrs,
+                        std::span<Tensor> outputs) {
+  const RunExternalMod run = runner;
+  if (run == nullptr) return unsupported("external modules do not run here");
+  return run(inputs.back(), inputs.first(inputs.size() - 1), outputs)
+      .with_context("external module " + printable(attrs.string(kSymbol)));
+}
+
+void register_external_mod_op() {
+  OpDef op;
+  op.name = kExternalModOp;
+  op.min_args = 1;
+  op.max_args = -1;
+  op.attrs = {{kName, std::string()},      {kSymbol, std::string(), true},
+              {kModTarget, std::string()}, {kModVariant, std::string()},
+              {kModHash, std::string()},   {kModResult, std::string(), true}};
+  op.infer_type = infer_external_mod;
+  op.reference = run_external_mod;
+  op.flops = [](std::span<const Type>, const Attrs&, const Type&) { return 0.0; };  // unknown
+  register_op(std::move(op));
+}
+
 /// after(x, y): a view of x that waits for y; nothing is fused over it.
 void register_after_op() {
   OpDef op;
@@ -141,6 +185,7 @@ void register_after_op() {
 
 void register_external_op() {
   register_after_op();
+  register_external_mod_op();
   OpDef op;
   op.name = kExternalOp;
   op.min_args = 0;
@@ -213,8 +258,39 @@ Result<std::optional<DeclaredCall>> declared_call(const CallNode& call) {
   return std::optional(std::move(made));
 }
 
+void set_external_mod_runner(RunExternalMod run) { runner = run; }
+
+Result<Expr> make_external_mod_call(ExternalModCall call, const std::string& origin) {
+  TRY(check_external_mod(call.mod));
+  const Tensor& code = as<ConstantNode>(call.mod.code)->value;
+  // What texts of calls, which leave the code out, are told apart by.
+  const std::string hash = sha256_hex({static_cast<const char*>(code.raw()), code.bytes()});
+  Attrs attrs{{kName, call.name},
+              {kSymbol, call.symbol},
+              {kModTarget, call.mod.target},
+              {kModVariant, call.mod.variant},
+              {kModHash, hash},
+              {kModResult, call.result.to_string()}};
+  call.args.push_back(call.mod.code);
+  return make_call(kExternalModOp, std::move(call.args), std::move(attrs), origin);
+}
+
+std::optional<ExternalModCall> external_mod_call(const CallNode& call) {
+  if (call.op == nullptr || call.op->name != kExternalModOp) return std::nullopt;
+  return ExternalModCall{
+      call.attrs.string(kSymbol),
+      {call.attrs.string(kModTarget), call.attrs.string(kModVariant), call.args.back()},
+      {call.args.begin(), call.args.end() - 1},
+      call.type(),
+      call.attrs.string(kName)};
+}
+
+bool runs_plans(const Function& function) {
+  return is_control_flow(function) || as_op(function->body, kExternalModOp) != nullptr;
+}
+
 bool is_local(const Function& function) {
-  if (is_control_flow(function)) return true;
+  if (runs_plans(function)) return true;
   if (!has_local_functions() && !has_local_intrinsics()) return false;
   const Result<Function> flat = inline_calls(function);
   if (!flat) return false;

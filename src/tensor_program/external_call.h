@@ -8,20 +8,29 @@
 //   external_function(%x, %0, label="mine.log", effects=True, ordered=True)
 //
 // `ordered`: the last argument is what the call with effects comes after.
+//
+// A call of an external module (ir/module.h) is an operator too, whose last argument is the
+// module's code:
+//
+//   external_mod(%x, %w, meta[relay.Constant][0], symbol="conv_relu_lib", result="float32", …)
+//
+// It takes and gives dense arrays on the host. Graphs that are linked (module_programs.h) hold such
+// calls, so the code goes where they go, and the module needs no list of it.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "ir/expr.h"
+#include "ir/module.h"
 #include "tensor_program/program.h"
 
 namespace collage::tensor_program {
 
 inline constexpr const char* kExternalOp = "external_function";
 
-/// And that of `after`.
+/// And those of `after` and external modules.
 void register_external_op();
 
 /// An external function as a module declares it.
@@ -51,8 +60,31 @@ struct DeclaredCall {
 };
 Result<std::optional<DeclaredCall>> declared_call(const CallNode& call);
 
-/// Returns whether it calls a function that worker processes do not have, or one with effects; or is
-/// control flow, which only the program around it is compiled with.
+inline constexpr const char* kExternalModOp = "external_mod";
+
+/// Runs code for the interpreter; this room cannot load it. Errors name no symbol.
+using RunExternalMod = Status (*)(const Tensor& code, std::span<const Tensor> inputs,
+                                  std::span<Tensor> outputs);
+void set_external_mod_runner(RunExternalMod run);
+
+/// A call of an external module.
+struct ExternalModCall {
+  std::string symbol;
+  ExternalMod mod;
+  std::vector<Expr> args;  ///< without the code
+  Type result;
+  std::string name = {};  ///< the module's for it; may be empty
+};
+Result<Expr> make_external_mod_call(ExternalModCall call, const std::string& origin);
+/// The inverse; none: it is another call.
+std::optional<ExternalModCall> external_mod_call(const CallNode& call);
+
+/// Returns whether it is one call of an external module or of control flow, whose kernel runs
+/// plans: only the program around it is compiled with it.
+bool runs_plans(const Function& function);
+
+/// Returns whether it calls a function that worker processes do not have, or one with effects; or
+/// is control flow or an external module, which only the program around it is compiled with.
 bool is_local(const Function& function);
 
 }  // namespace collage::tensor_program

@@ -8,14 +8,17 @@
 #include <utility>
 
 #include "base/name_supply.h"
+#include "base/printable.h"
 #include "ir/effects.h"
 #include "ir/op.h"
+#include "ir/structural.h"
 #include "ir/text_attrs.h"
 #include "ir/text_types.h"
 #include "ir/visitor.h"
 #include "ops/placement.h"
 #include "tensor_program/call.h"
 #include "tensor_program/external.h"
+#include "tensor_program/external_call.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -124,6 +127,22 @@ Result<Function> with_calls(const Function& function, const CallRule& rule) {
   return rewriter.rewrite(function);
 }
 
+/// Attaches what is called, under a symbol of its own, and declares it.
+Result<std::shared_ptr<const AbstractFunction>> attached(Module& module,
+                                                         const ExternalModCall& call) {
+  ExternalDeclaration declaration{call.symbol, {}, call.result};
+  for (int i = 1;; ++i) {
+    const auto [place, fresh] = module.external_mods.emplace(declaration.label, call.mod);
+    const ExternalMod& there = place->second;
+    if (fresh || (there.target == call.mod.target && there.variant == call.mod.variant &&
+                  structural_equal(there.code, call.mod.code)))
+      break;
+    declaration.label = fmt::format("{}_{}", call.symbol, i);
+  }
+  for (const Expr& arg : call.args) declaration.params.push_back(arg->type());
+  return external_function(std::move(declaration));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const AbstractFunction>> abstract_function(const std::string& kind,
@@ -196,6 +215,14 @@ Result<bool> link_programs(Module& module) {
     if (found == module.abstract_functions.end()) return expr;
     const AbstractFunction* function = found->second.get();
     if (const auto* labelled = dynamic_cast<const LabelledFunction*>(function)) {
+      const std::string& label = labelled->declaration().label;
+      if (const auto mod = module.external_mods.find(label); mod != module.external_mods.end())
+        return make_external_mod_call({label, mod->second, call->args, expr->type(), global->name},
+                                      call->origin());
+      if (find_external(label) == nullptr)
+        return bad_model(
+            "there is no external function '{}', and no external module of that symbol",
+            printable(label));
       OperatorWithAttrs called =
           TRY(external_operator(labelled->declaration(), call->args, global->name));
       Expr linked = TRY(
@@ -215,6 +242,7 @@ Result<bool> link_programs(Module& module) {
     return dynamic_cast<const ProgramFunction*>(entry.second.get()) != nullptr ||
            dynamic_cast<const LabelledFunction*>(entry.second.get()) != nullptr;
   });
+  module.external_mods.clear();
   return true;
 }
 
@@ -227,11 +255,15 @@ Result<Module> named_programs(const Module& module) {
   size_t unnamed = 0;
   const auto by_name = [&](const Expr& expr) -> Result<Expr> {
     const auto* call = as<CallNode>(expr);
-    if (call->op == nullptr || (call->op->name != kCallOp && call->op->name != kExternalOp))
+    if (call->op == nullptr || (call->op->name != kCallOp && call->op->name != kExternalOp &&
+                                call->op->name != kExternalModOp))
       return expr;
     std::shared_ptr<const AbstractFunction> function;
     std::vector<Expr> args = call->args;
-    if (std::optional<DeclaredCall> external = TRY(declared_call(*call))) {
+    if (std::optional<ExternalModCall> mod = external_mod_call(*call)) {
+      function = TRY(attached(named, *mod));
+      args = std::move(mod->args);
+    } else if (std::optional<DeclaredCall> external = TRY(declared_call(*call))) {
       args = std::move(external->args);
       Type type = TRY(external_type(external->declaration));
       external->declaration.result.reset();

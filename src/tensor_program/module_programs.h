@@ -44,12 +44,12 @@ const ExternalDeclaration* declared_external(const AbstractFunction& function);
 /// Takes the attributes that say what a function does from those that are its own.
 Status take_declared(Attrs attrs, ExternalDeclaration& declaration);
 
-/// Replaces calls of the module's programs and external functions by calls of operators, which keep
-/// the names; removes the definitions. True if there were any.
+/// Replaces calls of the module's programs, external functions and external modules by calls of
+/// operators, which keep the names; removes the definitions. True if there were any.
 Result<bool> link_programs(Module& module);
 
 /// Defines each program that is called once, and calls it by the name that it had in text, else by
-/// program, program_1 and so on.
+/// program, program_1 and so on; and attaches external modules again.
 Result<Module> named_programs(const Module& module);
 
 }  // namespace collage::tensor_program

@@ -13,10 +13,11 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
-sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "cli")]
+sys.path[:0] = [os.path.join(ROOT, "tests"), os.path.join(ROOT, "tests", "cli"), os.path.join(ROOT, "tests", "python")]
 
 import onnx
 
+import built_package
 import checks
 import command
 import tiny_models
@@ -135,6 +136,23 @@ def check_control_flow(program):
         assert abs(given - expected) < 1e-4, f"{name}: {given}, not {expected}"
 
 
+def check_external_modules(program):
+    """Kernels that passes compiled and attached to a module's text, each from its own library."""
+    if not built_package.BUILT:
+        return
+    from collage import load, passes
+
+    expected = float(call(program.binary, program.artifact("reference"), cwd=program.folder))
+    for name in backends():
+        if name == "reference":
+            continue
+        model = passes.Pipeline([passes.partition_for(name), passes.codegen(name, threads=1)])(load(os.path.join(program.folder, "net.onnx")))
+        assert {module.target for module in model.external_mods} == {name}
+        model.compile(targets="reference", threads=2, database=os.path.join(program.folder, "costs.db")).save(os.path.join(program.folder, f"attached_{name}.collage"))
+        given = float(call(program.binary, f"attached_{name}.collage", cwd=program.folder))
+        assert abs(given - expected) < 1e-4, f"{name}: {given}, not {expected}"
+
+
 def check_random_numbers(program):
     """Every run draws others, every context the same sequence."""
     binary = os.path.join(program.folder, "random")
@@ -145,4 +163,4 @@ def check_random_numbers(program):
 
 
 if __name__ == "__main__":
-    sys.exit(checks.run([check_runs, check_control_flow, check_several_shapes, check_random_numbers, check_openmp_calls, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))
+    sys.exit(checks.run([check_runs, check_control_flow, check_external_modules, check_several_shapes, check_random_numbers, check_openmp_calls, check_links_no_compiler, check_touches_nothing], sys.argv[1:], Program))

@@ -362,8 +362,9 @@ TEST_F(Call, ErrorsSayWhatIsWrongAndWhere) {
             "line 2, column 34: expected ';', found the end of the text");
   const std::string twice = "extern @p(float32) = \"test.twice\";\n";
   EXPECT_EQ(printed(twice + twice), "line 3, column 1: @p is defined twice");
-  EXPECT_THAT(printed("abstract \"tensor_program\" @p: fn () -> float32 = \"\";"),
-              HasSubstr("expected 'def', 'fn', 'program', 'extern' or '#[metadata]'"));
+  EXPECT_THAT(
+      printed("abstract \"tensor_program\" @p: fn () -> float32 = \"\";"),
+      HasSubstr("expected 'def', 'fn', 'program', 'extern', 'external_mods' or '#[metadata]'"));
   const Result<Module> unknown = parse_module(twice);
   EXPECT_EQ(unknown.status().to_string(),
             "line 1, column 1: @p: extern functions cannot be read here");

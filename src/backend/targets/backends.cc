@@ -5,6 +5,7 @@
 #include "artifact/kernel_libraries.h"
 #include "artifact/portable_kernels.h"
 #include "backend/backend.h"
+#include "backend/targets/external_mods.h"
 #if COLLAGE_WITH_REFERENCE
 #include "backend/reference/reference.h"
 #endif
@@ -39,6 +40,7 @@ void register_all() {
   static std::once_flag once;
   std::call_once(once, [] {
     register_portable_kernels();
+    register_external_mods();
 #if COLLAGE_WITH_ONEDNN
     register_backend(make_onednn_backend());
 #endif

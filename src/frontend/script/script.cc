@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/files.h"
+#include "base/printable.h"
 #include "frontend/script/script_calls.h"
 #include "frontend/script/script_graph.h"
 #include "frontend/script/script_program.h"
@@ -77,6 +78,7 @@ class ModuleScript {
   Status member() {
     const Token start = reader_.token();
     if (start.kind == Token::Kind::kString) return skip_line(reader_);
+    if (start.is("I.module_attrs") || start.is("module_attrs")) return module_attrs();
     if (!TRY(reader_.accept("@"))) return external();
     const Token kind = reader_.token();
     const bool is_program = word(kind) == "prim_func" || kind.is("T.func") || kind.is("func");
@@ -105,6 +107,43 @@ class ModuleScript {
     if (function.result)
       module_.globals[name] = make_global_var(name, Type::function(params, *function.result));
     return skip_block(reader_, def.place.column);
+  }
+
+  /// I.module_attrs({"external_mods": {"symbol": ("target", "variant", R.const(…)), …}})
+  Status module_attrs() {
+    if (reader_.symbols() != nullptr && reader_.symbols()->only_headers())
+      return skip_line(reader_);
+    TRY(enter(reader_));
+    TRY(reader_.expect("{"));
+    const Token attr = reader_.token();
+    if (TRY(read_string(reader_, "the name of an attribute")) != "external_mods")
+      return at(attr, unsupported("a module's attribute '{}'", printable(attr.text)));
+    TRY(reader_.expect(":"));
+    TRY(reader_.expect("{"));
+    TRY(reader_.list("}", [&] { return external_mod(); }));
+    TRY(reader_.expect("}"));
+    return reader_.expect(")");
+  }
+
+  Result<std::string> external_mod() {
+    const Token start = reader_.token();
+    const std::string symbol = TRY(read_string(reader_, "the symbol of an external module"));
+    ExternalMod mod;
+    TRY(reader_.expect(":"));
+    TRY(reader_.expect("("));
+    mod.target = TRY(read_string(reader_, "a target as a string"));
+    TRY(reader_.expect(","));
+    mod.variant = TRY(read_string(reader_, "a variant as a string"));
+    TRY(reader_.expect(","));
+    const Token code = reader_.token();
+    if (word(code) != "const") return reader_.expected("R.const");
+    TRY(enter(reader_));
+    mod.code = TRY(read_script_constant(module_, code));
+    TRY(at(code, check_external_mod(mod)));
+    TRY(reader_.expect(")"));
+    if (!module_.module.external_mods.emplace(symbol, std::move(mod)).second)
+      return at(start, bad_model("a second external module '{}'", printable(symbol)));
+    return symbol;
   }
 
   /// product = R.extern("label", (R.Tensor(…), …)[, R.Tensor(…)][, k=3])

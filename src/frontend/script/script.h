@@ -7,6 +7,7 @@
 //
 //   @ir_module
 //   class Module:
+//       I.module_attrs({"external_mods": {"sum": ("onednn", "sum", R.const(shape=(20786,), …))}})
 //       product = R.extern("cblas_sgemm", (R.Tensor((4, 8)), R.Tensor((8, 2))))
 #pragma once
 

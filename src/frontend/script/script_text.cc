@@ -45,6 +45,11 @@ class GraphScript {
 
   Result<std::string> print() {
     text_ = "@ir_module\nclass Module:\n";
+    if (!module_.external_mods.empty())
+      add_line(text_, 1, "I.module_attrs({{\"external_mods\": {{{}}}}})\n",
+               TRY(with_commas(module_.external_mods, [&](const auto& entry) {
+                 return external_mod(entry.first, entry.second);
+               })));
     for (const auto& [name, function] : module_.abstract_functions) {
       if (const Program* program = defined_program(*function))
         text_ += TRY(program_script(name, *program).with_context(name));
@@ -65,6 +70,13 @@ class GraphScript {
   }
 
  private:
+  /// "symbol": ("target", "variant", R.const(…))
+  Result<std::string> external_mod(const std::string& symbol, const ExternalMod& mod) {
+    const auto quoted = [](const std::string& text) { return attr_to_string(AttrValue(text)); };
+    return fmt::format("{}: ({}, {}, {})", quoted(symbol), quoted(mod.target), quoted(mod.variant),
+                       TRY(definition(mod.code)));
+  }
+
   Status external(const std::string& name, const AbstractFunction& function) {
     const ExternalDeclaration* declared = declared_external(function);
     if (declared == nullptr)

@@ -76,6 +76,10 @@ class OpenVinoKernel : public Kernel {
       description["checks"].push_back({{"parameter", check.parameter}, {"extents", check.extents}});
     saved.description = description.dump();
     if (!f_.model) return saved;
+    if (f_.blob.bytes > 0) {  // OpenVINO does not read what it exports of an imported model
+      saved.objects.push_back(f_.blob);
+      return saved;
+    }
     try {
       std::ostringstream stream;
       const_cast<ov::CompiledModel&>(f_.model).export_model(stream);  // changes nothing

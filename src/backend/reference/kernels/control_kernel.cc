@@ -38,16 +38,16 @@ Result<TensorType> whole_of(const TensorType& row, int64_t rows) {
 Result<Interface> interface_of(const ControlSpec& spec, const Plans& plans) {
   Interface result;
   const std::vector<PlanSignature>&inputs = plans[0]->inputs, &outputs = plans[0]->outputs;
-  if (spec.kind == ControlSpec::Kind::kIf) {
+  if (spec.kind != ControlSpec::Kind::kLoop) {
     const auto same = [](const PlanSignature& a, const PlanSignature& b) {
       return a.type == b.type;
     };
-    if (!std::equal(inputs.begin(), inputs.end(), plans[1]->inputs.begin(), plans[1]->inputs.end(),
-                    same) ||
-        !std::equal(outputs.begin(), outputs.end(), plans[1]->outputs.begin(),
-                    plans[1]->outputs.end(), same))
+    const Plan& other = *plans.back();  // of a call the same
+    if (!std::equal(inputs.begin(), inputs.end(), other.inputs.begin(), other.inputs.end(), same) ||
+        !std::equal(outputs.begin(), outputs.end(), other.outputs.begin(), other.outputs.end(),
+                    same))
       return bad_model("its branches are of different types");
-    result.operands.push_back(scalar_of(DType::kBool));
+    if (spec.kind == ControlSpec::Kind::kIf) result.operands.push_back(scalar_of(DType::kBool));
     for (const PlanSignature& input : inputs) result.operands.push_back(input.type);
     for (const PlanSignature& output : outputs) result.results.push_back(output.type);
     return result;
@@ -80,7 +80,7 @@ class ControlKernel : public Kernel {
         plans_(std::move(plans)),
         executors_(std::move(executors)),
         threads_(threads) {
-    if (spec_.kind == ControlSpec::Kind::kIf) return;
+    if (spec_.kind != ControlSpec::Kind::kLoop) return;
     const Plan& body = *plans_[0];
     for (size_t i = 0; i < spec_.states; ++i) states_.push_back(body.inputs[i + 1].type.bytes());
     for (size_t i = 0; i < spec_.scanned; ++i)
@@ -94,12 +94,12 @@ class ControlKernel : public Kernel {
     for (const ControlSpec::Operand& operand : spec_.operands)
       operands_.push_back(operand.constant.defined() ? const_cast<void*>(operand.constant.raw())
                                                      : args.inputs[operand.input]);
-    return spec_.kind == ControlSpec::Kind::kIf ? run_branch(args) : run_loop(args);
+    return spec_.kind == ControlSpec::Kind::kLoop ? run_loop(args) : run_chosen(args);
   }
 
   // The counter, whether it goes on, the states twice, and rows that are not aligned.
   size_t workspace_bytes() const override {
-    if (spec_.kind == ControlSpec::Kind::kIf) return 0;
+    if (spec_.kind != ControlSpec::Kind::kLoop) return 0;
     size_t bytes = 2 * kArenaAlignment;
     for (const size_t state : states_) bytes += 2 * padded(state);
     for (const auto* rows : {&slices_, &rows_})
@@ -136,7 +136,7 @@ class ControlKernel : public Kernel {
       auto holder = std::make_shared<Tensor>(operand.constant);
       saved.constants.push_back({{holder, holder->raw()}, holder->bytes()});
     }
-    saved.description = json{{"loop", spec_.kind == ControlSpec::Kind::kLoop ? 1 : 0},
+    saved.description = json{{"kind", static_cast<int>(spec_.kind)},
                              {"states", spec_.states},
                              {"scanned", spec_.scanned},
                              {"rows", spec_.rows},
@@ -149,13 +149,15 @@ class ControlKernel : public Kernel {
  private:
   static bool is_direct(size_t row) { return row % kArenaAlignment == 0; }
 
-  Status run_branch(const KernelArgs& args) {
-    const bool taken = *static_cast<const bool*>(operands_[0]);
-    Executor& branch = executors_[taken ? 0 : 1];
-    for (size_t i = 1; i < operands_.size(); ++i) branch.place_input(i - 1, operands_[i]);
-    for (size_t i = 0; i < branch.plan().outputs.size(); ++i)
-      branch.place_output(i, args.outputs[i]);
-    return branch.run_placed();
+  // A branch, or what is called.
+  Status run_chosen(const KernelArgs& args) {
+    const size_t first = spec_.kind == ControlSpec::Kind::kIf ? 1 : 0;  // operand that it takes
+    const bool otherwise = first == 1 && !*static_cast<const bool*>(operands_[0]);
+    Executor& chosen = executors_[otherwise ? 1 : 0];
+    for (size_t i = first; i < operands_.size(); ++i) chosen.place_input(i - first, operands_[i]);
+    for (size_t i = 0; i < chosen.plan().outputs.size(); ++i)
+      chosen.place_output(i, args.outputs[i]);
+    return chosen.run_placed();
   }
 
   int64_t most_iterations() const {
@@ -255,14 +257,15 @@ Result<std::shared_ptr<Kernel>> load_control(const SavedKernel& saved, int threa
   const json description = TRY(description_object(saved.description));
   const JsonFields fields(description);
   ControlSpec spec;
-  const bool loop = TRY(fields.integer("loop", 0, 1)) != 0;
-  spec.kind = loop ? ControlSpec::Kind::kLoop : ControlSpec::Kind::kIf;
+  using Kind = ControlSpec::Kind;
+  spec.kind = static_cast<Kind>(TRY(fields.integer("kind", 0, static_cast<int>(Kind::kCall))));
   const auto most = static_cast<int64_t>(kMostOperands);
   spec.states = static_cast<size_t>(TRY(fields.integer("states", 0, most)));
   spec.scanned = static_cast<size_t>(TRY(fields.integer("scanned", 0, most)));
   spec.rows = TRY(fields.integer("rows", -1, most_bytes()));
   spec.most_checked = TRY(fields.integer("most_checked", 0, most_bytes()));
-  if (saved.plans.size() != (loop ? 1 : 2)) return bad_model("{} plans", saved.plans.size());
+  if (saved.plans.size() != (spec.kind == Kind::kIf ? 2 : 1))
+    return bad_model("{} plans", saved.plans.size());
   const Interface wanted = TRY(interface_of(spec, saved.plans));
   const std::vector<int64_t> operands =
       TRY(integers_from(fields, "operands", -1, most, kMostOperands));
@@ -308,6 +311,6 @@ Result<std::shared_ptr<Kernel>> make_control_kernel(ControlSpec spec, Plans plan
                                                                  std::move(executors), threads));
 }
 
-void register_control_loader() { register_kernel_loader({kControlLoader, "1", load_control}); }
+void register_control_loader() { register_kernel_loader({kControlLoader, "2", load_control}); }
 
 }  // namespace collage
