@@ -191,7 +191,8 @@ Status run_arg_reduction(bool largest, std::span<const Tensor> inputs, const Att
         for (int64_t i = 0; i < count; ++i) {
           const T a = rows[j * stride + i];
           T& b = most[static_cast<size_t>(i)];
-          if (b != b) continue;  // the first NaN wins
+          if (b != b && !(last && a != a))
+            continue;  // a NaN wins, the last where that is asked for
           const bool better = largest ? a > b : a < b;
           if (!better && a == a && !(last && a == b)) continue;
           b = a;

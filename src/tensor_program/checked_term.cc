@@ -20,6 +20,8 @@ bool takes(TermOp op, DType dtype) {
       return dtype != DType::kBool;
     case TermOp::kModulo:
       return is_integer(dtype);
+    case TermOp::kBits:
+      return dtype == DType::kFloat32;
     default:
       return op < TermOp::kExp || is_float(dtype);
   }

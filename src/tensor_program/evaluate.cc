@@ -1,6 +1,7 @@
 #include "tensor_program/evaluate.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -109,6 +110,7 @@ class Code {
     const bool real = is_float(term.args[0].dtype());
     const Value& a = arg(0);
     const Value& b = term.args.size() > 1 ? arg(1) : a;
+    if (term.op == TermOp::kBits) return {0, std::bit_cast<int32_t>(static_cast<float>(a.real))};
     if (term.dtype == DType::kBool) {
       const auto truth = [](bool holds) { return Value{0, holds ? 1 : 0}; };
       switch (term.op) {

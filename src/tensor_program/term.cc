@@ -238,6 +238,7 @@ Term power(const Term& base, const Term& exponent) {
   return node(TermOp::kPower, a.dtype(), {a, b});
 }
 Term is_nan(const Term& value) { return node(TermOp::kIsNan, DType::kBool, {value}); }
+Term bits(const Term& value) { return node(TermOp::kBits, DType::kInt32, {value}); }
 Term quotient(const Term& a, const Term& b) {
   const auto [x, y] = matched(a, b);
   return node(TermOp::kQuotient, x.dtype(), {x, y});
@@ -286,6 +287,8 @@ Term make_term(TermOp op, std::vector<Term> args, DType dtype) {
       return is_nan(args[0]);
     case TermOp::kQuotient:
       return quotient(args[0], args[1]);
+    case TermOp::kBits:
+      return bits(args[0]);
     default:
       return function(op, args[0]);
   }
@@ -332,6 +335,7 @@ const std::vector<TermSpelling>& term_spellings() {
       {TermOp::kTanh, "tanh", 0, 1},     {TermOp::kPower, "power", 0, 2},
       {TermOp::kIsNan, "is_nan", 0, 1},  {TermOp::kQuotient, "quotient", 0, 2},
       {TermOp::kExpm1, "expm1", 0, 1},   {TermOp::kLog1p, "log1p", 0, 1},
+      {TermOp::kBits, "bits", 0, 1},
   };
   return table;
 }

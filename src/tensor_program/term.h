@@ -59,6 +59,7 @@ enum class TermOp {
   kIsNan,
   kQuotient,  ///< a division that rounds to nearest; compiled code may take kDivide's for a
               ///< multiplication by the reciprocal
+  kBits,      ///< a float32's bits, as an int32
 };
 
 struct TermNode;
@@ -126,6 +127,7 @@ Term likely(const Term& value);
 Term power(const Term& base, const Term& exponent);
 Term is_nan(const Term& value);
 Term quotient(const Term& a, const Term& b);  ///< of reals
+Term bits(const Term& value);                 ///< of a float32
 /// Applies a function of one argument: kExp … kTanh.
 Term function(TermOp op, const Term& x);
 inline Term exp(const Term& x) { return function(TermOp::kExp, x); }

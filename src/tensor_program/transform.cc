@@ -7,6 +7,7 @@
 #include "tensor_program/evaluate.h"
 #include "tensor_program/layout.h"
 #include "tensor_program/simplify.h"
+#include "tensor_program/term_walk.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -200,6 +201,32 @@ Program cancel_layouts(const Program& program) {
     }
   }
   return without_unused(result);
+}
+
+std::optional<std::string> stage_index(Program& program, std::string_view name) {
+  const auto reader = std::find_if(program.stages.begin(), program.stages.end(),
+                                   [&](const Stage& stage) { return stage.name == name; });
+  if (!reader->value.defined() || reader->value->op != TermOp::kLoad || reader->axes.empty())
+    return std::nullopt;
+  std::vector<Term> at = reader->value->args;
+  const auto is_loaded = [&](const Term& index) {
+    const std::vector<Term> loads = distinct_loads(index);
+    return std::any_of(loads.begin(), loads.end(), [&](const Term& load) {
+      return depends_on(load, reader->axes.back().name);
+    });
+  };
+  if (at.empty() || std::count_if(at.begin(), at.end(), is_loaded) != 1 || !is_loaded(at.back()))
+    return std::nullopt;
+  Stage index = *reader;
+  index.name += "_at";
+  index.is_result = false;
+  index.value = at.back();
+  index.dtype = index.value.dtype();
+  at.back() = load(index.name, index.dtype, reader->indices());
+  reader->value = load(reader->value->name, reader->value->dtype, std::move(at));
+  const std::string made = index.name;
+  program.stages.insert(reader, std::move(index));
+  return made;
 }
 
 Program without_unused(const Program& program) {

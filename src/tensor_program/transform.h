@@ -34,6 +34,17 @@ Result<Program> fold_constants(const Program& program);
 /// become unreasonably long; where they undo each other their readers read the original.
 Program cancel_layouts(const Program& program);
 
+/// Makes a stage of the last index of what a stage loads, where that is computed from what is
+/// loaded along the innermost axis; returns its name.
+///
+///   result y[i:4, j:64] = x[i, max(min(int32(p[i, j]), 31), 0)];
+///
+/// becomes
+///
+///   stage y_at[i:4, j:64] = max(min(int32(p[i, j]), 31), 0);
+///   result y[i:4, j:64] = x[i, y_at[i, j]];
+std::optional<std::string> stage_index(Program& program, std::string_view stage);
+
 /// Removes stages and constants that nothing reads, and schedule steps of missing
 /// stages.
 Program without_unused(const Program& program);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <sstream>
 
@@ -305,6 +306,31 @@ TEST(Emit, TheLargestOfALargeWindowIsThatOfItsRows) {
   ASSERT_TRUE(joined.ok()) << joined.status().to_string();
   EXPECT_THAT(joined->to_string(),
               HasSubstr("update s1[d0, d1, d2, along + 3] = set(along:30) s0["));
+}
+
+TEST(Emit, PositionsOfEqualsAndOfWhatIsNoNumber) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const std::vector<std::vector<float>> columns = {
+      {-0.0f, 0, 0, -0.0f}, {1, nan, inf, -nan},        {-inf, -inf, -1, -inf}, {inf, 3, inf, -inf},
+      {1e-45f, 0, -1e-45f}, {-1e-38f, -1e-39f, -3e38f}, {-2, -3, -2, -3},       {nan, nan, 1, 2}};
+  for (const int64_t extent : {5, 16, 21}) {  // in one piece, in eights, with some left
+    const auto count = static_cast<int64_t>(columns.size());
+    Tensor values = Tensor::empty(DType::kFloat32, {extent, count});
+    for (int64_t r = 0; r < extent; ++r)
+      for (int64_t c = 0; c < count; ++c) {
+        const std::vector<float>& column = columns[static_cast<size_t>(c)];
+        values.data<float>()[r * count + c] = column[static_cast<size_t>(r) % column.size()];
+      }
+    for (const char* op : {"argmax", "argmin"})
+      for (const bool last : {false, true}) {
+        const Expr x = input("x", {extent, count});
+        const Function function =
+            make_function({x}, call(op, {x}, {{"axis", int64_t{0}}, {"select_last_index", last}}));
+        const auto program = emit(function);
+        ASSERT_TRUE(program.ok()) << program.status().to_string();
+        expect_values(function, {values}, *program);
+      }
+  }
 }
 
 TEST(Emit, TheUsualPowersOfALocalNormalisationAreRoots) {

@@ -346,6 +346,34 @@ TEST(Simplify, BlocksTakenApartAndPutTogether) {
   EXPECT_EQ(simplified(min(n, 38)), "min(n, 38)");
 }
 
+TEST(Transform, APositionThatIsLoadedBecomesAStage) {
+  Program program = parsed(R"(program {
+  param x: float32[4, 32];
+  param p: int64[4, 64];
+  result y[i:4, j:64] = x[i, max(min(int32(p[i, j]), 31), 0)];
+}
+)");
+  EXPECT_EQ(stage_index(program, "y"), "y_at");
+  EXPECT_EQ(program.to_string(), R"(program {
+  param x: float32[4, 32];
+  param p: int64[4, 64];
+  stage y_at[i:4, j:64] = max(min(int32(p[i, j]), 31), 0);
+  result y[i:4, j:64] = x[i, y_at[i, j]];
+}
+)");
+  // Rows of a table lie along the innermost axis, and a sum is no element.
+  for (const char* value :
+       {"x[j / 16, max(min(int32(p[i, 0]), 31), 0)]", "x[max(min(int32(p[i, j]), 3), 0), j / 2]",
+        "x[i, max(min(int32(p[i, j]), 31), 0)] + 1.0f"}) {
+    Program other =
+        parsed(std::string("program {\n  param x: float32[4, 32];\n  param p: int64[4, 64];\n") +
+               "  result y[i:4, j:64] = " + value + ";\n}\n");
+    const std::string before = other.to_string();
+    EXPECT_EQ(stage_index(other, "y"), std::nullopt) << value;
+    EXPECT_EQ(other.to_string(), before);
+  }
+}
+
 TEST(Evaluate, SaysWhatIsOutOfPlace) {
   const Tensor x = counted({4}, 0);
   const auto failure = [&](const std::string& body) {

@@ -35,6 +35,11 @@ void add_reduction_cases(Cases& cases) {
       cases.push_back({op,
                        {arg(DType::kInt32, {4, 9}, {0, 3})},
                        {{"axis", int64_t{-1}}, {"select_last_index", last}}});
+      for (const DType dtype : {DType::kUInt8, DType::kInt32, DType::kInt64})
+        cases.push_back({op,
+                         {arg(dtype, {2, 21, 19}, {0, 3})},
+                         {{"axis", int64_t{1}}, {"select_last_index", last}}});
+      cases.push_back({op, {f32({37, 3})}, {{"axis", int64_t{0}}, {"select_last_index", last}}});
     }
   for (bool flag : {false, true}) {
     cases.push_back({"cumsum",

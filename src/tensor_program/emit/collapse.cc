@@ -57,8 +57,10 @@ class Collapser {
   Function run() {
     if (!function_->body->type().is_tensor()) return function_;
     shape_ = function_->body->tensor_type().shape;
-    if (shape_.size() < 2) return function_;
     order_ = post_order(function_->body);
+    for (const Expr& node : order_)
+      if (reduces(node)) shape_ = as<CallNode>(node)->args[0]->tensor_type().shape;
+    if (shape_.size() < 2) return function_;
     if (!analyse()) return function_;
     if (std::none_of(merge_.begin(), merge_.end(), [](bool m) { return m; })) return function_;
     return rebuild();
@@ -76,9 +78,13 @@ class Collapser {
       }
       const auto* call = as<CallNode>(node);
       if (call->op == nullptr || !node->type().is_tensor()) return false;
+      if (reduces(node)) {
+        if (!use_reduction(*call)) return false;
+        continue;
+      }
       const bool conv = is_pointwise_conv(*call), product = is_constant_product(*call);
       if (conv || product) {
-        if (anchor_ != nullptr || node->tensor_type().shape != shape_ ||
+        if (anchor_ != nullptr || has_reduction_ || node->tensor_type().shape != shape_ ||
             call->args[0]->kind() != ExprKind::kVar)
           return false;
         anchor_ = call;
@@ -109,6 +115,32 @@ class Collapser {
       if (!note(node.get(), aligned(node->tensor_type().shape, shape_.size()))) return false;
     }
     return true;
+  }
+
+  /// Whether the node is a call of an operator that reduces axes of its only operand.
+  static bool reduces(const Expr& node) {
+    const auto* call = as<CallNode>(node);
+    if (call == nullptr || call->op == nullptr || call->args.size() != 1) return false;
+    const EmitRule* rule = tensor_program::find_emit_rule(call->op->name);
+    return rule != nullptr && rule->reduces != nullptr && call->args[0]->type().is_tensor() &&
+           node->type().is_tensor();
+  }
+
+  /// Axes that are reduced merge with one another. What lacks them is the function's result.
+  bool use_reduction(const CallNode& call) {
+    const Shape& result = call.tensor_type().shape;
+    Shape full = call.args[0]->tensor_type().shape;
+    if (full.size() != shape_.size() || anchor_ != nullptr) return false;
+    if (result.size() != full.size() && &call != function_->body.get()) return false;
+    has_reduction_ = true;
+    std::vector<bool> reduced(full.size(), false);
+    for (const int64_t axis : axes_reduced_by(call)) reduced[static_cast<size_t>(axis)] = true;
+    for (size_t i = 0; i < merge_.size(); ++i)
+      merge_[i] = merge_[i] && reduced[i] == reduced[i + 1];
+    if (!use(call.args[0], shape_.size(), false)) return false;
+    for (size_t i = 0; i < full.size(); ++i)
+      if (reduced[i] && result != full) full[i] = 1;
+    return note(&call, full);
   }
 
   bool use(const Expr& node, size_t rank, bool data) {
@@ -179,12 +211,27 @@ class Collapser {
     return result;
   }
 
-  /// Where the dimension of the vectors of the call's scales is after merging.
-  int64_t merged_dimension(const CallNode& call) const {
-    if (call.args[1]->tensor_type().shape.empty()) return -1;
-    int64_t dimension = 0;
-    for (size_t d = 0; d < parameter_axis(call); ++d) dimension += merge_[d] ? 0 : 1;
-    return dimension;
+  /// Where the dimension is after merging.
+  int64_t merged_dimension(size_t dimension) const {
+    return std::count(merge_.begin(), merge_.begin() + static_cast<std::ptrdiff_t>(dimension),
+                      false);
+  }
+
+  Result<Expr> merged_reduction(const CallNode& call, std::vector<Expr> args) const {
+    Ints axes;
+    for (const int64_t axis : axes_reduced_by(call)) {
+      const int64_t dimension = merged_dimension(static_cast<size_t>(axis));
+      if (axes.empty() || axes.back() != dimension) axes.push_back(dimension);
+    }
+    Attrs attrs = call.attrs;
+    const AttrValue* given = attrs.find("axis");
+    if (given != nullptr && std::holds_alternative<int64_t>(*given) && axes.size() == 1) {
+      attrs.set("axis", axes[0]);
+    } else {
+      attrs.set("axis", axes);
+    }
+    if (call.attrs.has("exclude")) attrs.set("exclude", false);
+    return make_call(*call.op, std::move(args), attrs);
   }
 
   Function rebuild() {
@@ -223,11 +270,14 @@ class Collapser {
         Attrs attrs{{"groups", call->attrs.integer("groups")}};
         if (const AttrValue* bits = call->attrs.find(kWeightBits)) attrs.set(kWeightBits, *bits);
         result = make_call(conv_name(*call, spatial), args, attrs);
+      } else if (reduces(node)) {
+        result = merged_reduction(*call, args);
       } else if (call->op->name == "nn.bias_add") {
         result = make_call("add", args);
       } else if (is_quantisation(*call)) {
         Attrs attrs = call->attrs;
-        attrs.set("axis", merged_dimension(*call));
+        const bool is_vector = !call->args[1]->tensor_type().shape.empty();
+        attrs.set("axis", is_vector ? merged_dimension(parameter_axis(*call)) : -1);
         result = make_call(*call->op, args, attrs);
       } else {
         result = make_call(*call->op, args, call->attrs);
@@ -236,7 +286,9 @@ class Collapser {
       made[node.get()] = std::move(result).value();
     }
     Expr body = made.at(function_->body.get());
-    if (body->tensor_type().shape != merged(shape_)) return function_;
+    if (num_elements(body->tensor_type().shape) !=
+        num_elements(function_->body->tensor_type().shape))
+      return function_;
     return make_function(params, body, function_->attrs);
   }
 
@@ -246,6 +298,7 @@ class Collapser {
   std::vector<Expr> order_;
   std::vector<bool> merge_;  // dimension i with i + 1
   const CallNode* anchor_ = nullptr;
+  bool has_reduction_ = false;
   std::unordered_map<const ExprNode*, Shape> full_;
   std::unordered_set<const ExprNode*> parameters_;  // scales and zero points
 };

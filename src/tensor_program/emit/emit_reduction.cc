@@ -58,7 +58,20 @@ Term reduction(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   return Emitter::read_kept(stage, axes, full);
 }
 
-/// The first or last position of what is greatest or least; NaN is both.
+/// An int32 in the order of the values, which have 32 bits at most; NaN is the greatest, or least.
+template <Combine kind>
+Term ordered(const Term& value) {
+  if (!is_float(value.dtype())) return cast(DType::kInt32, value);
+  // Of a number below zero, and of -0, the bits are the least integer and the magnitude's.
+  const Term number = bits(value), least = lowest(DType::kInt32);
+  return select(is_nan(value), kind == Combine::kMax ? highest(DType::kInt32) : least,
+                select(number < 0, least - number, number));
+}
+
+constexpr int kRows = 8;  // that are compared with one another before what is reduced
+
+/// Computes the first or last position of what is greatest or least, where NaN is both. What has 32
+/// bits is walked once: value and position are one integer of 64 bits.
 template <Combine kind>
 Term position_of(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const Shape& shape = arg_shape(call);
@@ -67,6 +80,44 @@ Term position_of(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   const bool last = call.attrs.flag("select_last_index");
   const auto x = [&](const Coords& c) { return e.value(call.args[0], c); };
   const auto as_is = [](const Term& total) { return total; };
+  Coords kept = at;
+  if (!call.attrs.flag("keepdims")) {
+    kept = {at.logical, {}, {}};
+    kept.logical.insert(kept.logical.begin() + axes[0], Term(0));
+  }
+  const DType dtype = call.args[0]->tensor_type().dtype, result = call.tensor_type().dtype;
+  if (dtype_size(dtype) <= 4 && dtype != DType::kUInt32) {
+    const bool innermost = axis + 1 == shape.size();
+    const int extent = to_int(shape[axis]), rows = !innermost && extent >= 2 * kRows ? kRows : 1;
+    const Term values = integer_constant(int64_t{1} << 32, DType::kInt64);
+    const bool descends = last != (kind == Combine::kMax);  // towards what is taken of equals
+    const auto from_end = [&](const Term& p) { return descends ? extent - 1 - p : p; };
+    const auto best_row = [&](const Coords& c) {
+      Term value, position;
+      for (int row = 0; row < rows; ++row) {
+        Coords own = c;
+        Term& at_row = own.logical[axis];
+        if (rows > 1) at_row = min(at_row * rows + row, extent - 1);
+        const Term other = ordered<kind>(x(own));
+        if (row == 0) {
+          value = other;
+          position = at_row;
+          continue;
+        }
+        const Term equal_or = kind == Combine::kMax ? other >= value : other <= value;
+        const Term beyond = kind == Combine::kMax ? other > value : other < value;
+        position = select(last ? equal_or : beyond, at_row, position);
+        value = kind == Combine::kMax ? max(value, other) : min(value, other);
+      }
+      return cast(DType::kInt64, value) * values + cast(DType::kInt64, from_end(position));
+    };
+    Shape walked = shape;
+    walked[axis] = ceil_div(extent, rows);
+    const Stored& found = e.reduce(call, 0, kind, walked, axes, best_row, [&](const Term& total) {
+      return from_end(cast(DType::kInt32, total % values));
+    });
+    return cast(result, Emitter::read_kept(found, axes, kept));
+  }
   const Stored& extreme = e.reduce(call, 0, kind, shape, axes, x, as_is);
   const auto position = [&](const Coords& c) {
     const Term value = x(c), other = last ? Term(-1) : Term(to_int(shape[axis]));
@@ -76,13 +127,9 @@ Term position_of(Emitter& e, const CallNode& call, size_t, const Coords& at) {
   };
   const Stored& first =
       e.reduce(call, 1, last ? Combine::kMax : Combine::kMin, shape, axes, position, as_is);
-  Coords kept = at;
-  if (!call.attrs.flag("keepdims")) {
-    kept = {at.logical, {}, {}};
-    kept.logical.insert(kept.logical.begin() + axes[0], Term(0));
-  }
-  return cast(call.tensor_type().dtype, Emitter::read_kept(first, axes, kept));
+  return cast(result, Emitter::read_kept(first, axes, kept));
 }
+
 Status check_position(const CallNode& call) {
   return is_ordered(call) ? Status() : check_float_args(call);
 }

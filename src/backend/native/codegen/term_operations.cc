@@ -374,6 +374,8 @@ HExpr operation(const tp::TermNode& term, const std::vector<HExpr>& args) {
       return is_not_a_number(a);
     case tp::TermOp::kQuotient:
       return nearest_quotient(a, b);
+    case tp::TermOp::kBits:
+      return Halide::reinterpret(Halide::Int(32), a);
     case tp::TermOp::kConstant:
     case tp::TermOp::kVar:
     case tp::TermOp::kLoad:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/native/codegen/halide_math.h"
+#include "backend/native/templates/register_tile.h"
 #include "base/integers.h"
 #include "tensor_program/range.h"
 #include "tensor_program/simplify.h"
@@ -109,18 +110,14 @@ bool is_constant(const tp::Program& program, const Term& term) {
   });
 }
 
-double share_used(const tp::Axis& terms, int64_t at_once) {
-  return static_cast<double>(terms.extent) / static_cast<double>(round_up(terms.extent, at_once));
-}
-
 /// Axes that may be the terms: those first that leave least of an instruction unused, a quarter of
 /// all at most.
 std::vector<tp::Axis> axes_for_terms(const std::vector<tp::Axis>& over, int64_t at_once) {
   std::vector<tp::Axis> found;
   for (const tp::Axis& axis : over)
-    if (axis.extent > 1 && share_used(axis, at_once) >= 0.75) found.push_back(axis);
+    if (axis.extent > 1 && in_tiles(axis.extent, at_once) <= 4.0 / 3) found.push_back(axis);
   std::stable_sort(found.begin(), found.end(), [&](const tp::Axis& a, const tp::Axis& b) {
-    return share_used(a, at_once) > share_used(b, at_once);
+    return in_tiles(a.extent, at_once) < in_tiles(b.extent, at_once);
   });
   return found;
 }

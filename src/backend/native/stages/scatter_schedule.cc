@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "backend/native/codegen/vector_width.h"
 #include "backend/native/stages/schedule_steps.h"
 #include "base/integers.h"
 #include "tensor_program/term_walk.h"
+#include "tensor_program/transform.h"
 
 namespace collage::native {
 
@@ -51,6 +53,29 @@ void schedule_scatter(tp::Program& program, const tp::Stage& stage, size_t updat
   const FusedLoop loop =
       fuse_from(steps, loops, {extents.begin() + (along ? 1 : 0), extents.end()}, 0);
   if (loop.any() && loop.extent > 1) split_tasks(steps, loop, threads);
+}
+
+bool schedule_gather(tp::Program& program, const tp::Stage& stage, int threads,
+                     std::optional<int64_t> tasks) {
+  constexpr int64_t kTile = 256, kAtOnce = 8;
+  Extents extents = extents_of(stage);
+  if (extents[0] % kAtOnce != 0 || extents[0] < kTile / 4 || !stage.updates.empty()) return false;
+  const std::optional<std::string> positions = tp::stage_index(program, stage.name);
+  if (!positions) return false;
+  Names loops = loops_of(stage);
+  Steps steps(program, stage.name), at(program, *positions);
+  steps.split(loops[0], "tile", "inside_tile", kTile, true);
+  steps.split("inside_tile", "group", "element", kAtOnce);
+  steps.unroll("element");
+  const bool divided = tasks ? *tasks > 0 : product(extents) >= kSerialElements;
+  loops[0] = "tile";
+  extents[0] = ceil_div(extents[0], kTile);
+  const FusedLoop loop = fuse_from(steps, loops, extents, 0);
+  at.compute_at(stage.name, divided && loop.extent > 1
+                                ? split_tasks(steps, loop, threads, tasks.value_or(kTasksPerThread))
+                                : loop.name);
+  at.vectorise(stage.axes.back().name, vector_width(), true);
+  return true;
 }
 
 }  // namespace collage::native

@@ -11,6 +11,7 @@
 #include "backend/native/integers/dot_products.h"
 #include "backend/native/stages/stage_rows.h"
 #include "backend/native/stages/stage_tile.h"
+#include "backend/native/templates/register_tile.h"
 #include "base/integers.h"
 
 namespace collage::native {
@@ -43,8 +44,7 @@ std::vector<int64_t> block_sizes(const tp::StagePlan& plan, size_t depth, int th
     for (int64_t rows = least; rows <= std::min(most, extent); ++rows) {
       if (rows > 1 && (rows * row_bytes > kCacheBytes || outer * ceil_div(extent, rows) < threads))
         break;
-      double cost = static_cast<double>(round_up(extent, rows)) / static_cast<double>(extent) *
-                    (1 + 2 / static_cast<double>(rows));
+      double cost = in_tiles(extent, rows) * (1 + 2 / static_cast<double>(rows));
       double sums = 0, tiles = 0;
       for (const tp::TiledSum& sum : plan.sums) {
         if (!sum.rows) continue;

@@ -197,6 +197,7 @@ class Scheduler {
     const Names loops = loops_of(stage);
     const Extents extents = extents_of(stage);
     if (!plan_.reads_parts(stage)) {
+      if (schedule_gather(program(), stage, threads_, schedule_.tasks)) return;
       const bool usual = schedule_.vectors == 1 && schedule_.lines == 1 && stage.updates.empty();
       if (!usual || !schedule_transposed_tiles(program(), stage.name, threads_, schedule_.tasks))
         schedule_loops(steps, loops, extents, stage.value, threads_, loop_sizes());
@@ -233,14 +234,6 @@ class Scheduler {
   void split_rows(Steps& steps, const Stage& result, Names& loops, Extents& extents, size_t row) {
     const int64_t extent = result.axes[depth_ - 1].extent;
     const int64_t rows = std::min(schedule_.rows, extent);
-    if (rows == extent) {
-      loops.insert(loops.begin() + static_cast<std::ptrdiff_t>(row), "block_row");
-      extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(row), rows);
-      steps.split(loops[row + 1], "block", "block_row", rows);
-      loops[row + 1] = "block";
-      extents[row + 1] = 1;
-      return;
-    }
     steps.split(loops[row], "block", "block_row", rows);
     extents[row] = ceil_div(extent, rows);
     loops[row] = "block";

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "backend/native/codegen/vector_width.h"
+#include "backend/native/templates/register_tile.h"
 #include "base/integers.h"
 
 namespace collage::native {
@@ -40,9 +41,6 @@ StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted,
     if (columns % width != 0 && !shifted_columns) continue;
     for (int64_t r = 1; r <= std::min(rows, budget / vectors - factors); ++r) {
       if (rows % r != 0 && !shifted) continue;
-      const auto waste = [](int64_t n, int64_t tile) {
-        return static_cast<double>(round_up(n, tile)) / static_cast<double>(n);
-      };
       const auto sum = static_cast<double>(r * vectors);
       const double loads = static_cast<double>(r + vectors) / sum;
       const auto distance = [](int64_t n, int64_t want) {
@@ -50,7 +48,7 @@ StageTile stage_tile(int64_t rows, int64_t columns, size_t sums, bool shifted,
       };
       const double cost =
           1e3 * (distance(r, wanted.rows) + distance(vectors, wanted.vectors)) +
-          waste(rows, r) * waste(columns, width) * std::max(1.0, 0.55 + 0.5 * loads) *
+          in_tiles(rows, r) * in_tiles(columns, width) * std::max(1.0, 0.55 + 0.5 * loads) *
               (sum < busy ? busy / sum : 1.0 + 0.002 * static_cast<double>(budget - r * vectors));
       if (least != 0 && cost >= least) continue;
       least = best.cost = cost;

@@ -4,6 +4,7 @@
 
 #include "backend/native/codegen/vector_width.h"
 #include "backend/native/stages/schedule_steps.h"
+#include "backend/native/templates/register_tile.h"
 #include "base/integers.h"
 #include "tensor_program/simplify.h"
 #include "tensor_program/term_walk.h"
@@ -37,11 +38,6 @@ bool lies_along(const Term& load, const tp::Axis& axis, int64_t tile) {
   return others.empty() && (is_axis(last) || moved);
 }
 
-/// How many times as much is computed where the last tile ends with the axis.
-double waste(int64_t extent, int64_t tile) {
-  return static_cast<double>(round_up(extent, tile)) / static_cast<double>(extent);
-}
-
 struct Tiles {
   size_t along = 0;  // the axis that the loads lie along
   std::vector<Term> loads;
@@ -62,7 +58,7 @@ Tiles tiles_of(const Stage& stage, int64_t tile) {
     for (size_t d = 0; d + 1 < stage.axes.size(); ++d) {
       const tp::Axis& axis = stage.axes[d];
       if (axis.extent < tile || (!tiles.loads.empty() && d != tiles.along) ||
-          waste(axis.extent, tile) * waste(across.extent, tile) > kMostWaste ||
+          in_tiles(axis.extent, tile) * in_tiles(across.extent, tile) > kMostWaste ||
           !lies_along(load, axis, tile))
         continue;
       tiles.along = d;

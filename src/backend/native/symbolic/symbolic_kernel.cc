@@ -2,11 +2,11 @@
 
 #include "backend/native/called_program.h"
 #include "backend/native/kernel_choices.h"
-#include "backend/native/symbolic/merged_rows.h"
 #include "backend/native/symbolic/symbolic_product.h"
 #include "backend/native/symbolic/symbolic_schedule.h"
 #include "tensor_program/emit/collapse.h"
 #include "tensor_program/emit/emit.h"
+#include "tensor_program/emit/merged_rows.h"
 #include "tensor_program/generalise.h"
 #include "tensor_program/program_key.h"
 
@@ -36,7 +36,7 @@ Result<General> general_program(const Function& flat) {
   const Function function = make_function(group.function->params, group.results[0]);
   const tp::Program emitted = TRY(tp::emit(function, {group.row_stages, true}));
   TRY(check_array_sizes(emitted));
-  tp::Generalised general = TRY(tp::generalise(merged_rows(emitted)).with_context("native"));
+  tp::Generalised general = TRY(tp::generalise(tp::merged_rows(emitted)).with_context("native"));
   General result{std::move(general.program), std::move(general.values), {}};
   if (is_product) result.product = TRY(row_product(result.program).with_context("native"));
   return result;

@@ -122,8 +122,7 @@ std::vector<ProductTile> product_tiles(const RowProduct& product, int64_t rows, 
       const double cost = tile_cost(n, size, avx512);
       if (best.tile.panels == 0 || cost < best.cost) best = {{size, n}, cost};
     }
-    const double all = static_cast<double>(round_up(rows, size));
-    best.cost *= all / static_cast<double>(rows);
+    best.cost *= in_tiles(rows, size);
     choices.push_back(best);
   }
   std::stable_sort(choices.begin(), choices.end(),

@@ -13,8 +13,7 @@ int64_t tile_of(int64_t n, int64_t most) {
   int64_t best = std::min(n, most);
   double cost = 1e9;
   for (int64_t t = std::min(n, most); t >= 1; --t) {
-    const double waste = static_cast<double>(round_up(n, t)) / static_cast<double>(n) *
-                         (1.0 + 0.03 * static_cast<double>(most - t));
+    const double waste = in_tiles(n, t) * (1.0 + 0.03 * static_cast<double>(most - t));
     if (waste < cost - 1e-9) {
       cost = waste;
       best = t;

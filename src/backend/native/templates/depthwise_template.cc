@@ -4,6 +4,7 @@
 
 #include "backend/native/codegen/halide_names.h"
 #include "backend/native/templates/padded_input.h"
+#include "backend/native/templates/register_tile.h"
 
 namespace collage::native {
 
@@ -84,8 +85,7 @@ std::vector<DepthwiseSchedule> depthwise_schedules(const ConvProblem& p, int thr
   int best = 1;
   double cost = 1e9;
   for (int x = 1; x <= std::min<int64_t>(across, budget); ++x) {
-    const double waste = static_cast<double>(round_up(across, x)) / static_cast<double>(across) *
-                         (x < 4 ? 1.2 : 1.0);
+    const double waste = in_tiles(across, x) * (x < 4 ? 1.2 : 1.0);
     if (waste <= cost) {
       cost = waste;
       best = x;

@@ -2,7 +2,14 @@
 // of 16 lanes each, where one row at a time multiplies the blocks' weights by a number of its own.
 #pragma once
 
+#include "base/integers.h"
+
 namespace collage::native {
+
+/// How many times as much is computed of an extent that is computed in whole tiles.
+inline double in_tiles(int64_t extent, int64_t tile) {
+  return static_cast<double>(round_up(extent, tile)) / static_cast<double>(extent);
+}
 
 /// One of AVX-512 for a block, two of AVX2.
 int registers_of(int blocks, bool avx512);

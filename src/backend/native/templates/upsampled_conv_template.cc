@@ -4,6 +4,7 @@
 
 #include "backend/native/codegen/halide_names.h"
 #include "backend/native/templates/padded_input.h"
+#include "backend/native/templates/register_tile.h"
 
 namespace collage::native {
 namespace {
@@ -36,8 +37,7 @@ std::vector<UpsampledSchedule> upsampled_schedules(const ConvProblem& p, int thr
   UpsampledSchedule schedule;
   double cost = 1e9;
   for (int x = 1; x <= std::min<int64_t>(width, avx512 ? 14 : 3); ++x) {
-    const double waste = static_cast<double>(round_up(width, x)) / static_cast<double>(width) *
-                         (1.0 + 0.01 * (14 - x));
+    const double waste = in_tiles(width, x) * (1.0 + 0.01 * (14 - x));
     if (waste <= cost) {
       cost = waste;
       schedule.x_tile = x;

@@ -10,10 +10,10 @@
 
 #include "tensor_program/program.h"
 
-namespace collage::native {
+namespace collage::tensor_program {
 
 /// Of a program of one result, without schedule; the axes that all reductions keep, or all where
 /// there is none.
-tensor_program::Program merged_rows(tensor_program::Program program);
+Program merged_rows(Program program);
 
-}  // namespace collage::native
+}  // namespace collage::tensor_program
