@@ -21,7 +21,7 @@
 namespace collage::fuzz {
 namespace {
 
-constexpr const char* kPrograms = R"(#[version = "0.0.5"]
+constexpr const char* kPrograms = R"relay(#[version = "0.0.5"]
 program @scaled {
   param A: float32[3];
   param B: float32[3];
@@ -33,16 +33,19 @@ program @add {
   inout X[i:3]: float32;
   update X[i] = sum() A[i];
 }
+extern @mod(Tensor[(3), float32]) -> Tensor[(3), float32] = "mod_lib";
+external_mods["mod_lib"] = ("onednn", "relu(float32)", meta[relay.Constant][1] /*Tensor[(4), uint8]*/);
 def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) -> Tensor[(3), float32] {
   %0 = @scaled(%x, @add(%x, %y));
   %1 = fn (%p: Tensor[(3), float32], Primitive=1) -> Tensor[(3), float32] {
     tanh(%p)
   };
-  add(%1(%0), meta[relay.Constant][0] /*Tensor[(3), float32]*/)
+  add(@mod(%1(%0)), meta[relay.Constant][0] /*Tensor[(3), float32]*/)
 }
 #[metadata]
-{"relay.Constant": [{"dtype": "float32", "shape": [3], "values": [1.5, -2.0, 1e-3]}]}
-)";
+{"relay.Constant": [{"dtype": "float32", "shape": [3], "values": [1.5, -2.0, 1e-3]},
+  {"dtype": "uint8", "shape": [4], "values": [80, 75, 3, 4]}]}
+)relay";
 
 ParseOptions options() {
   ParseOptions options;
