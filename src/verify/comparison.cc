@@ -103,8 +103,8 @@ class Allowed {
   Allowed(const Tensor& expected, const Tolerance& tolerance)
       : tolerance_(tolerance),
         magnitudes_(expected),
-        flushed_(expected.dtype() == DType::kFloat64 ? std::numeric_limits<double>::min()
-                 : is_float(expected.dtype())        ? std::numeric_limits<float>::min()
+        flushed_(expected.dtype() == DType::kFloat64 ? 2 * std::numeric_limits<double>::min()
+                 : is_float(expected.dtype())        ? 2 * double{std::numeric_limits<float>::min()}
                                                      : 0),
         per_unit_(largest() > 0 ? std::ldexp(1.0, std::min(kMostScaled, -std::ilogb(largest())))
                                 : 0) {}
@@ -133,7 +133,7 @@ class Allowed {
   const Magnitudes magnitudes_;
   static constexpr double kRounding = 0x1p-24;
   static constexpr int kMostScaled = 1000;
-  const double flushed_;  // what is less than any normal number may be 0
+  const double flushed_;  // what is less may be 0: half of it is no normal number
   const double per_unit_;
 };
 
