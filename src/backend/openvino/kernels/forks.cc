@@ -33,7 +33,7 @@ bool others_run() {
 }
 
 void wait_for_sleep() {
-  const auto end = std::chrono::steady_clock::now() + 200ms;
+  const auto end = std::chrono::steady_clock::now() + 1s;
   // Twice in a row: a thread that is seen asleep may be woken by one that is looked at later.
   for (int asleep = 0; asleep < 2 && std::chrono::steady_clock::now() < end;) {
     if (!others_run()) {
