@@ -101,8 +101,8 @@ struct ProgramOptions {
   std::vector<std::string>
       targets;  // "onednn", "native -option=value" …; empty: everything this machine offers. The
                 // option -rules=FILE, or a rule's text, is of every backend (docs/partitioning.md)
-  // Devices to use, such as "cpu:0, gpu:0", with all targets that this machine offers on them, if
-  // `targets` is empty. Empty: the devices of the targets.
+  // Devices to use, such as "cpu:0, gpu:0, little=cpu:1@4-7", with all targets that this machine
+  // offers on them, if `targets` is empty. Empty: the devices of the targets.
   std::string devices;
   // File of targets with rules of the user's own (docs/partitioning.md), in place of `targets`.
   std::filesystem::path config;

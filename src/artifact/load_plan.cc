@@ -7,6 +7,7 @@
 #include "base/integers.h"
 #include "base/no_exceptions.h"
 #include "base/printable.h"
+#include "runtime/core_team.h"
 #include "runtime/saved_fields.h"
 #include "runtime/thread_team.h"
 
@@ -193,6 +194,12 @@ class Loading {
       saved.buffers.outputs.push_back(buffer.bytes);
       saved.buffers.output_devices.push_back(buffer.encoding.device);
     }
+    step.has_effects = value.contains("has_effects");
+    Cores& cores = cores_.emplace_back();
+    if (value.contains("cores")) {
+      cores = TRY(Cores::parse(TRY(fields.text("cores"))));
+      TRY(cores.check_available().with_context(printable(step.name)));
+    }
     loaders_.push_back(TRY(find_kernel_library(saved.loader)));
     saved_.push_back(std::move(saved));
     plan_->steps.push_back(std::move(step));
@@ -220,11 +227,14 @@ class Loading {
 
   Status load_kernel(size_t i) {
     Step& step = plan_->steps[i];
-    const TeamScope team(threads_);
+    const Cores& cores = cores_[i];
+    const int threads = cores.empty() ? threads_ : cores.count();
+    const TeamScope team(threads);
     Result<std::shared_ptr<Kernel>> kernel =
-        without_exceptions([&] { return loaders_[i]->load(saved_[i], threads_); });
+        without_exceptions([&] { return loaders_[i]->load(saved_[i], threads); });
     if (!kernel.ok()) return std::move(kernel).status().with_context(printable(step.name));
     step.kernel = std::move(kernel).value();
+    if (!cores.empty()) step.kernel = std::make_shared<CoreKernel>(std::move(step.kernel), cores);
     return {};
   }
 
@@ -257,6 +267,7 @@ class Loading {
   std::vector<SavedKernel> saved_;
   std::vector<size_t> workspace_bytes_;  // that its place has
   std::vector<const KernelLoader*> loaders_;
+  std::vector<Cores> cores_;  // none: the program's threads compute it
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "artifact/saved_plan.h"
 #include "base/hash.h"
 #include "base/integers.h"
+#include "runtime/core_team.h"
 #include "runtime/huge_pages.h"
 #include "runtime/saved_fields.h"
 #include "runtime/thread_team.h"
@@ -59,7 +60,7 @@ json PlanSaver::save_buffer(const Buffer& buffer) {
 Result<json> PlanSaver::save_step(const Step& step) {
   if (!is_host_memory(step.device) && step.kernel->workspace_bytes() > 0)
     return unsupported("a kernel with workspace on {}", device_text(step.device));
-  const SavedKernel kernel = TRY(step.kernel->save());
+  const SavedKernel kernel = TRY(own_kernel(*step.kernel).save());
   const KernelLoader* loader = TRY(find_kernel_library(kernel.loader));
   result_.loaders[loader->name] = loader->version;
   json constants = json::array(), objects = json::array();
@@ -75,6 +76,9 @@ Result<json> PlanSaver::save_step(const Step& step) {
              {"outputs", step.outputs},
              {"workspace", step.workspace_offset},
              {"workspace_bytes", step.kernel->workspace_bytes()}};
+  if (step.has_effects) saved["has_effects"] = true;
+  if (const auto* on_cores = dynamic_cast<const CoreKernel*>(step.kernel.get()))
+    saved["cores"] = on_cores->cores().to_string();
   for (const std::shared_ptr<const Plan>& plan : kernel.plans)
     saved["plans"].push_back(TRY(description_of(*plan)));
   return saved;

@@ -1,4 +1,4 @@
-// A backend's variants for a function, as all callers ask for them.
+// A backend's variants and kernels for a function, as all callers ask for them.
 #pragma once
 
 #include <vector>
@@ -15,6 +15,14 @@ Result<bool> may_lose_nan(const Backend& backend, const Function& function);
 // has none.
 Result<std::vector<Variant>> offered_variants(const Backend& backend, const Function& function,
                                               const Target& target, const CompileOptions& options);
+
+// Returns its further schedules, and compiles; for a target with cores of its own for as many
+// threads as these are, and the kernel runs there (runtime/core_team.h).
+Result<ScheduleSpace> offered_schedules(const Backend& backend, const Function& function,
+                                        const Target& target, const CompileOptions& options);
+Result<std::unique_ptr<Kernel>> compile_kernel(const Backend& backend, const Function& function,
+                                               const Variant& variant, const Target& target,
+                                               const CompileOptions& options);
 
 // Does so for the database: returns variants that need RoundingLimit::kAny apart from the others.
 Result<std::vector<Variant>> variants_to_cost(const Backend& backend, const Function& function,

@@ -305,7 +305,7 @@ Result<std::optional<Variant>> LightSearch::unlisted_stated(const CostedCandidat
     return std::optional<Variant>();
   const Target& target = target_of(entry);
   const ScheduleSpace space =
-      TRY(find_backend(target.kind)->schedule_space(entry.function, target, compile_));
+      TRY(offered_schedules(*find_backend(target.kind), entry.function, target, compile_));
   if (space.empty()) return std::optional<Variant>();
   std::optional<Variant> found = space.stated(stated);
   return found && is_stated(*found) ? found : std::nullopt;

@@ -34,7 +34,7 @@ size_t bytes_on(const Plan& plan, Counts&& counts) {
     if (counts(arena.device)) bytes += arena.bytes;
   std::set<const Kernel*> kernels;
   for (const Step& step : plan.steps)
-    if (counts(step.device) && kernels.insert(step.kernel.get()).second)
+    if (counts(memory_device(step.device)) && kernels.insert(step.kernel.get()).second)
       bytes += step.kernel->constant_bytes();
   return bytes;
 }
@@ -47,8 +47,9 @@ Result<std::vector<MemoryLimit>> parse_memory_limits(const std::vector<std::stri
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) return usage_error("--memory {}: expected DEVICE=BYTES", text);
-    const VirtualDevice device =
+    VirtualDevice device =
         TRY(devices.find(text.substr(0, equals)).with_context("--memory " + text));
+    if (is_host_memory(device)) device = {};
     limits.push_back({device,
                       TRY(parse_bytes(std::string_view(text).substr(equals + 1))
                               .with_context("--memory " + text)),

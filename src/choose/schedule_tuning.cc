@@ -5,6 +5,7 @@
 #include <map>
 #include <tuple>
 
+#include "backend/offer.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "cost/schedule_search.h"
@@ -151,7 +152,7 @@ Result<bool> tune_schedules(const std::vector<NamedCover>& covers,
     if (backend == nullptr ||
         costs.searched_schedules(canonical_text(candidate.function), target).has_value())
       continue;
-    Result<ScheduleSpace> space = backend->schedule_space(candidate.function, target, compile);
+    Result<ScheduleSpace> space = offered_schedules(*backend, candidate.function, target, compile);
     if (space.ok() && !space->empty()) wanted.push_back({use.second, use.first, std::move(*space)});
   }
   std::sort(wanted.begin(), wanted.end(), [](const Wanted& a, const Wanted& b) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/backend.h"
+#include "backend/offer.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -138,8 +138,9 @@ Result<std::shared_ptr<Kernel>> KernelCache::compile(const Function& function,
     kernel = TRY(compile_control(function, options_, options.threads, progress_));
     kept_.push_back(kernel);
   } else {
-    kernel = TRY(without_exceptions(
-        [&] { return find_backend(target.kind)->compile(function, variant, target, options); }));
+    kernel = TRY(without_exceptions([&] {
+      return compile_kernel(*find_backend(target.kind), function, variant, target, options);
+    }));
   }
   known = kernel;
   return kernel;

@@ -34,11 +34,13 @@ std::string anchors_of(const Function& function) {
 
 const ScaledBounds::Bound& ScaledBounds::bound_of(const Function& function,
                                                   const Target& target) const {
-  auto [it, inserted] = bounds_.try_emplace({function, target.kind});
+  const Cores cores = target.cores();
+  auto [it, inserted] = bounds_.try_emplace({function, target.kind + " " + cores.to_string()});
   if (inserted) {
     const Backend* backend = find_backend(target.kind);
     const double speedup = backend != nullptr ? backend->traits().vector_speedup : 1;
-    it->second = {least_kernel_seconds(function, threads_, speedup), anchors_of(function)};
+    it->second = {least_kernel_seconds(function, cores.empty() ? threads_ : cores.count(), speedup),
+                  anchors_of(function)};
   }
   return it->second;
 }

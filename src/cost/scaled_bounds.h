@@ -40,7 +40,7 @@ class ScaledBounds {
   const int threads_;
   // By target and anchors, then by text: seconds measured, as a multiple of its bound.
   std::map<std::pair<std::string, std::string>, std::map<std::string, double>> ratios_;
-  mutable std::map<std::pair<Function, std::string>, Bound> bounds_;  // by target's kind
+  mutable std::map<std::pair<Function, std::string>, Bound> bounds_;  // by kind and cores
 };
 
 }  // namespace collage

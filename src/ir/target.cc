@@ -65,6 +65,13 @@ std::string Target::to_string() const {
   return text;
 }
 
+Cores Target::cores() const {
+  const auto option = options.find("cores");
+  if (option == options.end()) return {};
+  Result<Cores> cores = Cores::parse(option->second);
+  return cores ? *std::move(cores) : Cores();
+}
+
 Result<TargetName> TargetName::parse(std::string_view text) {
   TargetName name;
   name.stated_ = TRY(Target::parse(text));

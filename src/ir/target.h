@@ -2,7 +2,8 @@
 // kernels run on. Several targets may share a device, and several of one backend may differ in
 // options or device: a target is known by its whole text. Text form: "onednn", "native
 // -vector-width=8", "mylib -device=gpu:1 -memory_scope=shared". The option rules is the rest of a
-// text, blanks included: "native -rules=union(own(), is_op('exp'))".
+// text, blanks included: "native -rules=union(own(), is_op('exp'))". The option cores states which
+// cores a CPU device beside cpu:0 is: "native -device=cpu:1 -cores=2-3".
 #pragma once
 
 #include <compare>
@@ -12,6 +13,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "runtime/cores.h"
 #include "runtime/encoding.h"
 
 namespace collage {
@@ -23,6 +25,8 @@ struct Target {
 
   static Result<Target> parse(std::string_view text);
   std::string to_string() const;
+  // Returns those of the option cores; none where the program's own threads compute.
+  Cores cores() const;
   auto operator<=>(const Target&) const = default;
 };
 

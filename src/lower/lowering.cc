@@ -320,10 +320,9 @@ class Lowering {
                             variant.outputs.size());
     for (const InPlace& in_place : step.kernel->in_place()) place(step, in_place);
     const std::vector<Expr> nodes = post_order(function->body);
-    if (std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
-          return node->kind() == ExprKind::kCall && has_effects(*as<CallNode>(node));
-        }))
-      steps_with_effects_.push_back(plan_->steps.size());
+    step.has_effects = std::any_of(nodes.begin(), nodes.end(), [](const Expr& node) {
+      return node->kind() == ExprKind::kCall && has_effects(*as<CallNode>(node));
+    });
     plan_->steps.push_back(std::move(step));
     return {};
   }
@@ -368,12 +367,11 @@ class Lowering {
   }
 
   void overlap_devices() {
-    if (std::all_of(plan_->buffers.begin(), plan_->buffers.end(),
-                    [](const Buffer& b) { return is_host_memory(b.encoding.device); }))
+    if (std::all_of(plan_->steps.begin(), plan_->steps.end(),
+                    [](const Step& step) { return step.device == VirtualDevice{}; }))
       return;
     std::vector<Step> steps;
-    for (size_t s : overlapped_order(*plan_, steps_with_effects_))
-      steps.push_back(std::move(plan_->steps[s]));
+    for (size_t s : overlapped_order(*plan_)) steps.push_back(std::move(plan_->steps[s]));
     plan_->steps = std::move(steps);
   }
 
@@ -414,7 +412,6 @@ class Lowering {
   std::vector<Value> values_;
   std::vector<std::vector<ValueId>> values_of_;  // by node, one a leaf
   std::map<const ExprNode*, ValueId> input_values_;
-  std::vector<size_t> steps_with_effects_;
   std::map<std::pair<TensorRef, Encoding>, Encoding> sources_;  // what the search converts from
 };
 

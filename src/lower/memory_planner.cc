@@ -8,7 +8,30 @@
 
 namespace collage {
 
+namespace {
+
+// By which step each is surely done: one on a CPU device beside the host when the host first reads
+// what it leads to, else at the end. Others are done at once, or in the order of their device.
+std::vector<size_t> done_by(const Plan& plan) {
+  std::vector<size_t> done(plan.steps.size());
+  std::vector<size_t> read(plan.buffers.size(), plan.steps.size() - 1);  // by a step that is done
+  for (size_t s = plan.steps.size(); s-- > 0;) {
+    const Step& step = plan.steps[s];
+    const bool beside = is_host_memory(step.device) && step.device != VirtualDevice{};
+    done[s] = s;
+    if (beside) {
+      done[s] = plan.steps.size() - 1;
+      for (const BufferId id : step.outputs) done[s] = std::min(done[s], read[id]);
+    }
+    for (const BufferId id : step.inputs) read[id] = std::min(read[id], done[s]);
+  }
+  return done;
+}
+
+}  // namespace
+
 std::vector<ArenaSlot> arena_slots(const Plan& plan) {
+  const std::vector<size_t> done = done_by(plan);
   std::vector<ArenaSlot> slots;
   std::map<BufferId, size_t> slot_of;
   for (size_t s = 0; s < plan.steps.size(); ++s) {
@@ -21,10 +44,11 @@ std::vector<ArenaSlot> arena_slots(const Plan& plan) {
         if (inserted)
           slots.push_back(
               {plan.buffers[id].encoding.device, s, id, {plan.buffers[id].bytes, s, s}});
-        slots[it->second].lifetime.last = s;
+        size_t& last = slots[it->second].lifetime.last;
+        last = std::max(last, done[s]);
       }
     if (size_t bytes = step.kernel->workspace_bytes(); bytes > 0)
-      slots.push_back({step.device, s, std::nullopt, {bytes, s, s}});
+      slots.push_back({memory_device(step.device), s, std::nullopt, {bytes, s, done[s]}});
   }
   return slots;
 }

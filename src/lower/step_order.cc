@@ -15,18 +15,22 @@ VirtualDevice device_of(const Plan& plan, const std::vector<BufferId>& buffers) 
 
 }  // namespace
 
-std::vector<size_t> overlapped_order(const Plan& plan, const std::vector<size_t>& in_turn) {
+std::vector<size_t> overlapped_order(const Plan& plan) {
   constexpr size_t kNone = ~size_t{0};
   std::vector<size_t> writer(plan.buffers.size(), kNone);
+  size_t last_with_effects = kNone;
   std::vector<DeviceStep> steps;
   for (const Step& step : plan.steps) {
     DeviceStep one{{}, step.device, device_of(plan, step.inputs), device_of(plan, step.outputs)};
     for (BufferId id : step.inputs)
       if (writer[id] != kNone) one.sources.push_back(writer[id]);
     for (BufferId id : step.outputs) writer[id] = steps.size();
+    if (step.has_effects) {
+      if (last_with_effects != kNone) one.sources.push_back(last_with_effects);
+      last_with_effects = steps.size();
+    }
     steps.push_back(std::move(one));
   }
-  for (size_t i = 1; i < in_turn.size(); ++i) steps[in_turn[i]].sources.push_back(in_turn[i - 1]);
   return overlapped_order(steps);
 }
 

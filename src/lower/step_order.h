@@ -8,8 +8,7 @@
 namespace collage {
 
 // Returns positions of the plan's steps, in the order to run them in: writers of a buffer stay
-// before its readers. Every buffer is written once. Those of `in_turn`, which have effects, stay in
-// their order.
-std::vector<size_t> overlapped_order(const Plan& plan, const std::vector<size_t>& in_turn = {});
+// before its readers. Every buffer is written once. Those with effects stay in their order.
+std::vector<size_t> overlapped_order(const Plan& plan);
 
 }  // namespace collage

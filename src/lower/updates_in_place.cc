@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/core_team.h"
 #include "runtime/updating_kernel.h"
 
 namespace collage {
@@ -18,7 +19,7 @@ void update_in_place(Plan& plan) {
   std::map<BufferId, BufferId> memory_of;  // of what was updated before: the buffer it lies in
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    const auto* kernel = dynamic_cast<const UpdatingKernel*>(step.kernel.get());
+    const auto* kernel = dynamic_cast<const UpdatingKernel*>(&own_kernel(*step.kernel));
     if (kernel == nullptr) continue;
     for (const auto& [input, output] : kernel->updates()) {
       const BufferId from = step.inputs[input], to = step.outputs[output];

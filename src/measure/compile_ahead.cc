@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "backend/backend.h"
+#include "backend/offer.h"
 #include "ir/visitor.h"
 #include "measure/guarded_call.h"
 #include "runtime/shared_constants.h"
@@ -27,9 +27,9 @@ Result<std::unique_ptr<Kernel>> compile_to_time(const Function& function, const 
                                                 const Target& target, const MeasureTask& task) {
   const ConstantsApart apart;
   const bool turns = task.cache == CacheState::kStreaming && task.times();
-  return find_backend(target.kind)
-      ->compile(turns ? TRY(with_own_constants(function)) : function, variant, target,
-                task.options);
+  return compile_kernel(*find_backend(target.kind),
+                        turns ? TRY(with_own_constants(function)) : function, variant, target,
+                        task.options);
 }
 
 void KernelsAhead::add(const MeasuredVariant& row, const Function& function, const Target& target,

@@ -215,9 +215,14 @@ std::string explain_plan(const json& report) {
     std::string nan = nan_text(*kernel);
     not_strict += !nan.empty();
     if (!nan.empty()) nan = ", NaN: " + nan;
+    std::string variant = algorithm((*kernel)["variant"]);
+    const std::string target = text_of((*kernel)["target"]), option = " -device=";
+    if (const size_t at = target.find(option); at != std::string::npos)
+      variant +=
+          " on " + target.substr(at + option.size(), target.find(' ', at + 1) - at - option.size());
     text += fmt::format("{:>10.4f} {:>5.1f}%  {}: {} | {}{}\n", part,
                         predicted > 0 ? 100 * part / predicted : 0, text_of((*kernel)["name"]),
-                        algorithm((*kernel)["variant"]), rival, nan);
+                        variant, rival, nan);
   }
   for (const json& c : conversions)
     text += fmt::format("{:>10.4f} {:>5.1f}%  {}: {} -> {}\n", c["predicted_ms"].get<double>(),

@@ -19,7 +19,14 @@ struct VirtualDevice {
   auto operator<=>(const VirtualDevice&) const = default;
 };
 
-inline bool is_host_memory(const VirtualDevice& device) { return device == VirtualDevice{}; }
+// Returns whether its memory is the host's: all CPU devices share that.
+inline bool is_host_memory(const VirtualDevice& device) {
+  return device.device == "cpu" && device.memory_scope.empty();
+}
+// Returns the device whose memory it is: the host for all CPU devices.
+inline VirtualDevice memory_device(const VirtualDevice& device) {
+  return is_host_memory(device) ? VirtualDevice{} : device;
+}
 // "gpu:1", "gpu:0/texture"
 std::string device_text(const VirtualDevice& device);
 

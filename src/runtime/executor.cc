@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/no_exceptions.h"
+#include "runtime/awaited_steps.h"
 #include "runtime/huge_pages.h"
 #include "runtime/run_number.h"
 
@@ -68,7 +69,7 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, 
     const Step& step = plan_->steps[s];
     bound_.push_back({kernels_[s].get(), std::vector<void*>(step.inputs.size()),
                       std::vector<void*>(step.outputs.size()),
-                      in_arena(step.device, step.workspace_offset)});
+                      in_arena(memory_device(step.device), step.workspace_offset)});
     for (size_t i = 0; i < step.inputs.size(); ++i)
       find_slot(plan_->buffers[step.inputs[i]], &bound_[s].inputs[i]);
     for (size_t i = 0; i < step.outputs.size(); ++i)
@@ -77,6 +78,15 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, 
     if (groups_.empty() || groups_.back().use != use)
       groups_.push_back({bound_.size() - 1, bound_.size() - 1, use});
     groups_.back().end = bound_.size();
+  }
+  std::vector<std::vector<size_t>> awaited = awaited_steps(*plan_);
+  for (size_t s = 0; s < bound_.size(); ++s) {
+    bound_[s].awaited = std::move(awaited[s]);
+    if (const auto* kernel = dynamic_cast<const CoreKernel*>(bound_[s].kernel))
+      bound_[s].task =
+          std::make_unique<CoreTask>([all = bound_.data(), s, own = kernel->kernel().get()] {
+            return run_step(all, s, *own);
+          });
   }
   uses_team_ = std::any_of(groups_.begin(), groups_.end(),
                            [](const Group& group) { return group.use == ThreadUse::kTeam; });
@@ -162,11 +172,18 @@ Status Executor::bind(std::span<const Tensor> inputs, std::span<Tensor> outputs)
 Status Executor::execute(std::vector<double>* seconds) {
   using Clock = std::chrono::steady_clock;
   Status status;
+  size_t begun = 0;  // steps
   auto run_group = [&](const Group& group) {
     for (size_t s = group.begin; s < group.end; ++s) {
       Bound& bound = bound_[s];
       auto begin = seconds ? Clock::now() : Clock::time_point();
-      status = bound.kernel->run({bound.inputs.data(), bound.outputs.data(), bound.workspace});
+      ++begun;
+      if (bound.task != nullptr) {
+        static_cast<CoreKernel*>(bound.kernel)->begin(*bound.task);
+        if (seconds) status = bound.task->wait();
+      } else {
+        status = run_step(bound_.data(), s, *bound.kernel);
+      }
       if (seconds && status.ok()) status = bound.kernel->finish();
       if (seconds) (*seconds)[s] = std::chrono::duration<double>(Clock::now() - begin).count();
       if (!status.ok()) {
@@ -183,9 +200,21 @@ Status Executor::execute(std::vector<double>* seconds) {
     }
     if (!status.ok()) break;
   }
-  // Whatever was begun uses the arenas.
+  // Whatever was begun uses the arenas. What a step waited for failed before it.
+  Status tasks;
+  for (size_t s = 0; s < begun; ++s)
+    if (bound_[s].task != nullptr) {
+      Status done = bound_[s].task->wait();
+      if (tasks.ok()) tasks = std::move(done).with_context(plan_->steps[s].name);
+    }
   const Status done = synchronise();
+  if (!tasks.ok()) return tasks;
   return status.ok() ? done : status;
+}
+
+Status Executor::run_step(const Bound* all, size_t s, Kernel& kernel) {
+  for (const size_t earlier : all[s].awaited) TRY(all[earlier].task->wait());
+  return kernel.run(all[s].args());
 }
 
 Status Executor::synchronise() {
@@ -230,13 +259,12 @@ Status Executor::run_profiled(std::span<const Tensor> inputs, std::span<Tensor> 
 }
 
 Status Executor::walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                      const RunStep& run_step) {
+                      const RunKernel& run_kernel) {
   return run_alone([&]() -> Status {
     TRY(bind(inputs, outputs));
     for (size_t s = 0; s < bound_.size(); ++s) {
       Bound& bound = bound_[s];
-      TRY(run_step(s, {bound.inputs.data(), bound.outputs.data(), bound.workspace})
-              .with_context(plan_->steps[s].name));
+      TRY(run_kernel(s, bound.args()).with_context(plan_->steps[s].name));
     }
     TRY(synchronise());
     give_outputs(outputs);

@@ -1,5 +1,6 @@
 // Executor: runs a Plan. It owns the arena. Consecutive steps whose kernels bring their own threads
-// run inside one parked region of the team (see thread_team.h).
+// run inside one parked region of the team (see thread_team.h). Steps on cores of their own are
+// handed to the team of these (core_team.h), and run beside the steps that they do not depend on.
 //
 // Any thread may run it: a run holds a team of the size that its kernels were compiled for.
 // Overlapping runs of one executor are serialised, since they share the arena and the kernels; a
@@ -13,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/core_team.h"
 #include "runtime/device_memory.h"
 #include "runtime/memory_overlap.h"
 #include "runtime/of_process.h"
@@ -46,10 +48,11 @@ class Executor {
   // Does the same and stores the seconds of every step in `seconds` (one entry a step).
   Status run_profiled(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                       std::vector<double>& seconds);
-  // Does the same, but the caller runs each step's kernel, any number of times. `run_step` must not
-  // run this executor.
-  using RunStep = std::function<Status(size_t step, const KernelArgs& args)>;
-  Status walk(std::span<const Tensor> inputs, std::span<Tensor> outputs, const RunStep& run_step);
+  // Does the same, but the caller runs each step's kernel, any number of times. `run_kernel` must
+  // not run this executor.
+  using RunKernel = std::function<Status(size_t step, const KernelArgs& args)>;
+  Status walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+              const RunKernel& run_kernel);
 
   // For a kernel that runs it within a run of its own, many times (control_kernel.h): on memory
   // that is placed once for all further runs, aligned to 64 bytes and of the plan's types, with the
@@ -63,6 +66,10 @@ class Executor {
     Kernel* kernel;
     std::vector<void*> inputs, outputs;
     void* workspace;
+    std::vector<size_t> awaited = {};          // steps (awaited_steps.h)
+    std::unique_ptr<CoreTask> task = nullptr;  // of a step on cores of its own
+
+    KernelArgs args() const { return {inputs.data(), outputs.data(), workspace}; }
   };
   struct Slot {  // where a kernel is told of a part of an input or output
     void** pointer;
@@ -95,6 +102,7 @@ class Executor {
     for (const Slot& slot : slots) *slot.pointer = static_cast<uint8_t*>(memory) + slot.offset;
   }
   Status execute(std::vector<double>* seconds);
+  static Status run_step(const Bound* all, size_t s, Kernel& kernel);
   Status synchronise();                          // waits for all devices
   void give_outputs(std::span<Tensor> outputs);  // those that were staged
 

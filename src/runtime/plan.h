@@ -43,7 +43,8 @@ struct Step {
   std::shared_ptr<Kernel> kernel;
   std::vector<BufferId> inputs, outputs;
   size_t workspace_offset = 0;  // in the arena; meaningful when the kernel asks for workspace
-  VirtualDevice device = {};    // on which it runs: its workspace lies there
+  VirtualDevice device = {};    // on which it runs: its workspace lies in its memory
+  bool has_effects = false;     // which are in the order of such steps (ir/effects.h)
 };
 
 struct PlanSignature {

@@ -6,8 +6,7 @@ namespace collage {
 
 namespace {
 
-thread_local std::optional<uint64_t> number_of_run;
-thread_local uint64_t number_of_iteration = 0;  // outside of loops
+thread_local RunNumber::State state_of_thread;
 
 // Spreads the bits of a number over all of it.
 uint64_t spread(uint64_t number) {
@@ -18,16 +17,20 @@ uint64_t spread(uint64_t number) {
 
 }  // namespace
 
+RunNumber::RunNumber(State state) : before_(std::exchange(state_of_thread, state)) {}
 RunNumber::RunNumber(std::optional<uint64_t> number)
-    : before_(std::exchange(number_of_run, number)) {}
-RunNumber::~RunNumber() { number_of_run = before_; }
-std::optional<uint64_t> RunNumber::of_user() { return number_of_run; }
-uint64_t RunNumber::current() { return number_of_run.value_or(0) + number_of_iteration; }
+    : RunNumber(State{number, state_of_thread.iteration}) {}
+RunNumber::~RunNumber() { state_of_thread = before_; }
+RunNumber::State RunNumber::state() { return state_of_thread; }
+std::optional<uint64_t> RunNumber::of_user() { return state_of_thread.of_user; }
+uint64_t RunNumber::current() {
+  return state_of_thread.of_user.value_or(0) + state_of_thread.iteration;
+}
 
-LoopIteration::LoopIteration() : around_(number_of_iteration) {}
-LoopIteration::~LoopIteration() { number_of_iteration = around_; }
+LoopIteration::LoopIteration() : around_(state_of_thread.iteration) {}
+LoopIteration::~LoopIteration() { state_of_thread.iteration = around_; }
 void LoopIteration::begin(uint64_t index) {
-  number_of_iteration = spread(spread(around_ + 1) + index);
+  state_of_thread.iteration = spread(spread(around_ + 1) + index);
 }
 
 }  // namespace collage

@@ -11,6 +11,13 @@ namespace collage {
 
 class RunNumber {
  public:
+  // What a thread hands to another one that computes a part of its run.
+  struct State {
+    std::optional<uint64_t> of_user;
+    uint64_t iteration = 0;  // 0: outside of loops
+  };
+  static State state();
+  explicit RunNumber(State state);
   // None: no user's run, for as long as this lives.
   explicit RunNumber(std::optional<uint64_t> number);
   ~RunNumber();
@@ -21,7 +28,7 @@ class RunNumber {
   static std::optional<uint64_t> of_user();  // none where no user's plan runs
 
  private:
-  std::optional<uint64_t> before_;
+  State before_;
 };
 
 // The iterations of a loop that this thread runs, for as long as this lives.

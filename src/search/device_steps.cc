@@ -27,7 +27,10 @@ std::vector<size_t> overlapped_order(const std::vector<DeviceStep>& steps) {
     const DeviceStep& step = steps[s];
     if (!step.is_on_host() || !is_host_memory(step.writes)) {
       urgency[s] = Urgency::kStartsDevice;
-    } else if (urgency[s] != Urgency::kIsWaitedFor && step.waits()) {
+    } else if (urgency[s] != Urgency::kIsWaitedFor &&
+               (step.waits() ||
+                std::any_of(step.sources.begin(), step.sources.end(),
+                            [&](size_t source) { return !steps[source].is_on_host(); }))) {
       urgency[s] = Urgency::kWaits;
     }
     // Steps stand in an order that they can run in: all readers were looked at.

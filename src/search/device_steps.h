@@ -13,11 +13,12 @@ struct DeviceStep {
   std::vector<size_t> sources;  // steps whose results it reads, all before it
   VirtualDevice device = {};    // that runs it
   // For a step of the host: the device whose memory it reads, so that it waits for all work given
-  // to it, and the device whose memory it writes.
+  // to it, and the device whose memory it writes. It waits for steps of a CPU device by its
+  // sources.
   VirtualDevice reads = {}, writes = {};
   double seconds = 0;
 
-  bool is_on_host() const { return is_host_memory(device); }
+  bool is_on_host() const { return device == VirtualDevice{}; }
   bool waits() const { return is_on_host() && !is_host_memory(reads); }
 };
 

@@ -9,6 +9,7 @@
 
 #include "artifact/saved_plan.h"
 #include "artifact/tiny_plan.h"
+#include "runtime/core_team.h"
 #include "runtime/executor.h"
 
 namespace collage {
@@ -93,6 +94,36 @@ TEST_F(SavedPlanTest, PlacesAWorkspaceThatGrewBeyondAllElse) {
     EXPECT_EQ(plan.steps[0].workspace_offset >= arena, !fits) << saved;
     EXPECT_EQ(plan.arena_bytes >= arena + 128, !fits) << saved;
   }
+}
+
+TEST_F(SavedPlanTest, ChecksCores) {
+  const auto on_cores = [&](const std::string& cores) {
+    const std::string constants = "\"constants\":[[0,720]]";
+    return load_with(constants, constants + ",\"cores\":\"" + cores + "\"");
+  };
+  EXPECT_THAT(on_cores("1023"), HasSubstr(": this process cannot use the cores 1023"));
+  EXPECT_THAT(on_cores("all"), HasSubstr("'all' states no cores"));
+}
+
+// One core, and its steps, of which each reads what the one before it wrote.
+TEST_F(SavedPlanTest, HoldsTheCoresOfSteps) {
+  const std::string core = std::to_string(sched_getcpu());
+  const std::shared_ptr<Plan> plan = tiny_plan();
+  for (size_t s = 0; s < plan->steps.size(); s += 2)
+    plan->steps[s].kernel =
+        std::make_shared<CoreKernel>(plan->steps[s].kernel, *Cores::parse(core));
+  PlanSaver saver(1);
+  ASSERT_TRUE(saver.add(kPlanEntry, *plan).ok());
+  saved_ = saver.finish().value();
+  const Result<LoadedPlan> loaded = load(std::string(saved_.entries[0].content.text()));
+  ASSERT_TRUE(loaded.ok()) << loaded.status().to_string();
+  for (size_t s = 0; s < plan->steps.size(); ++s) {
+    const auto* kernel = dynamic_cast<const CoreKernel*>(loaded->plan->steps[s].kernel.get());
+    EXPECT_EQ(kernel != nullptr ? kernel->cores().to_string() : "", s % 2 == 0 ? core : "");
+  }
+  const Tensor input = testing::tiny_input(3);
+  EXPECT_EQ(testing::bytes_of(testing::run_plan(loaded->plan, input)),
+            testing::bytes_of(testing::run_plan(tiny_plan(), input)));
 }
 
 TEST_F(SavedPlanTest, ChecksDevices) {

@@ -47,5 +47,32 @@ TEST(MemoryPlanner, NeverOverlapsOnRandomLifetimes) {
   }
 }
 
+// x -> a -> b on cores of their own, which the host, that computes c and d meanwhile, waits for at
+// the sum of b and d.
+TEST(MemoryPlanner, KeepsBuffersOfStepsOnOtherCoresUntilTheHostWaited) {
+  struct Working : Kernel {
+    Status run(const KernelArgs&) override { return {}; }
+    size_t workspace_bytes() const override { return 10; }
+  };
+  Plan plan;
+  plan.buffers.resize(7);
+  for (Buffer& buffer : plan.buffers) buffer.bytes = 64;
+  const auto step = [&](std::vector<BufferId> inputs, BufferId output, int cpu) {
+    plan.steps.push_back(
+        {"", "", std::make_shared<Working>(), inputs, {output}, 0, {"cpu", cpu, ""}});
+  };
+  step({0}, 1, 1);
+  step({1}, 2, 1);
+  step({0}, 3, 0);
+  step({3}, 4, 0);
+  step({2, 4}, 5, 0);
+  step({5}, 6, 1);
+  std::string text;
+  for (const ArenaSlot& slot : arena_slots(plan))
+    text += (slot.buffer ? std::to_string(*slot.buffer) : "w") + ":" +
+            std::to_string(slot.lifetime.first) + "-" + std::to_string(slot.lifetime.last) + " ";
+  EXPECT_EQ(text, "0:0-4 1:0-4 w:0-4 2:1-4 w:1-4 3:2-3 w:2-2 4:3-4 w:3-3 5:4-5 w:4-4 6:5-5 w:5-5 ");
+}
+
 }  // namespace
 }  // namespace collage

@@ -9,8 +9,8 @@ namespace {
 TEST(Target, TextHoldsAllThatTellsTargetsApart) {
   for (const char* text :
        {"native", "native -a=1 -b=x", "native -device=gpu", "native -device=gpu:1",
-        "native -device=cpu:1", "native -device=gpu:1 -memory_scope=shared -a=1",
-        "native -memory_scope=global"}) {
+        "native -device=cpu:1", "native -device=cpu:1 -cores=0-1+6",
+        "native -device=gpu:1 -memory_scope=shared -a=1", "native -memory_scope=global"}) {
     const Result<Target> target = Target::parse(text);
     ASSERT_TRUE(target.ok()) << text << ": " << target.status().to_string();
     EXPECT_EQ(target->to_string(), text);

@@ -32,6 +32,20 @@ TEST(DeviceSteps, ADeviceDoesOneThingAfterTheOther) {
   EXPECT_DOUBLE_EQ(overlapped_seconds(steps), 4);
 }
 
+// Which shares the host's memory: nothing is moved there or back.
+TEST(DeviceSteps, TheHostWaitsLateForACpuDevice) {
+  const VirtualDevice little{"cpu", 1, ""};
+  std::vector<DeviceStep> steps(4);
+  steps[0] = {{}, {}, {}, {}, 4};
+  steps[1] = {{}, little, {}, {}, 5};
+  steps[2] = {{1}, {}, {}, {}, 1};
+  steps[3] = {{0}, {}, {}, {}, 2};
+  EXPECT_THAT(overlapped_order(steps), ::testing::ElementsAre(1, 0, 3, 2));
+  EXPECT_DOUBLE_EQ(overlapped_seconds(steps), 4 + 2 + 1);
+  steps[1].seconds = 8;
+  EXPECT_DOUBLE_EQ(overlapped_seconds(steps), 8 + 1);
+}
+
 // Two chains of two operators that are added. The host takes 4 for each, the other device `gpu`.
 class SideBySide : public ::testing::Test {
  protected:

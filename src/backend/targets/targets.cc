@@ -42,6 +42,7 @@ bool is_among(const std::vector<VirtualDevice>& devices, const VirtualDevice& de
 Status check_options(const Backend& backend, const Target& target) {
   const std::vector<TargetOption> known = backend.traits().options;
   for (const auto& [name, value] : target.options) {
+    if (name == "cores") continue;  // on_cores
     const auto option = std::find_if(known.begin(), known.end(),
                                      [&](const TargetOption& one) { return one.name == name; });
     if (option == known.end()) {
@@ -57,12 +58,52 @@ Status check_options(const Backend& backend, const Target& target) {
   return {};
 }
 
+bool is_declared(const DeclaredDevice& one, const VirtualDevice& device) {
+  return one.kind == device.device && one.id == device.id;
+}
+
+// Whether a device is cpu:1 or a further one: cores of this machine.
+bool is_of_cores(const VirtualDevice& device) { return is_host_memory(device) && device.id != 0; }
+
+// Whether a backend's kernels may run on any cores: on threads that they are given.
+bool runs_on_cores(const Backend& backend) {
+  const BackendTraits& traits = backend.traits();
+  return !traits.is_host && !traits.brings_own_threads && is_among(traits.devices, VirtualDevice{});
+}
+
+// The target with the cores that it states, or that its device was declared with.
+Result<Target> on_cores(Target target, const DeclaredDevices& declared) {
+  const std::string device = device_text(target.device);
+  std::string& text = target.options["cores"];
+  for (const DeclaredDevice& one : declared.list()) {
+    if (!is_declared(one, target.device) || one.cores.empty()) continue;
+    if (!text.empty() && TRY(Cores::parse(text)) != one.cores)
+      return usage_error("{} is declared with the cores {}, not {}", device, one.cores.to_string(),
+                         text);
+    text = one.cores.to_string();
+  }
+  if (text.empty())
+    return usage_error("{} has no cores: state them, as --devices cpu:0,{}@2-3 does", device,
+                       device);
+  const Cores cores = TRY(Cores::parse(text));
+  TRY(cores.check_available().with_context(device));
+  text = cores.to_string();
+  return target;
+}
+
 // The target on the first of its backend's devices, where it states none.
-Result<Target> on_own_device(const Backend& backend, Target target) {
+Result<Target> on_own_device(const Backend& backend, Target target,
+                             const DeclaredDevices& declared) {
   TRY(check_options(backend, target));
+  if (is_of_cores(target.device) && runs_on_cores(backend))
+    return on_cores(std::move(target), declared);
   const std::vector<VirtualDevice> devices = backend.traits().devices;
   if (target.device == VirtualDevice() && !devices.empty()) target.device = devices[0];
-  if (is_among(devices, target.device)) return target;
+  if (is_among(devices, target.device)) {
+    if (!target.options.contains("cores")) return target;
+    return usage_error("{} has no cores of its own: only CPU devices beside cpu:0 do",
+                       device_text(target.device));
+  }
   std::string known;
   for (const VirtualDevice& device : devices)
     known += (known.empty() ? "" : ", ") + device_text(device);
@@ -71,9 +112,8 @@ Result<Target> on_own_device(const Backend& backend, Target target) {
 }
 
 bool is_among(const DeclaredDevices& declared, const VirtualDevice& device) {
-  return std::any_of(declared.list().begin(), declared.list().end(), [&](const auto& one) {
-    return one.kind == device.device && one.id == device.id;
-  });
+  return std::any_of(declared.list().begin(), declared.list().end(),
+                     [&](const DeclaredDevice& one) { return is_declared(one, device); });
 }
 
 // On which of its devices a backend is a target where no targets are named: the first, unless it
@@ -88,11 +128,23 @@ std::vector<VirtualDevice> devices_to_use(const Backend& backend, const Declared
     const bool wants = backend.traits().by_default || !is_host_memory(device);
     return !wants || !device.memory_scope.empty() || !is_among(declared, device);
   });
+  if (backend.traits().by_default && runs_on_cores(backend))
+    for (const DeclaredDevice& one : declared.list())
+      if (const VirtualDevice device{one.kind, one.id, ""}; is_of_cores(device))
+        result.push_back(device);
   return result;
 }
 
-// That each target is on a declared device, and each of these has a backend.
+// That each target is on a declared device, and each of these has a backend; that a device has the
+// same cores in all targets.
 Status check_declared(const DeclaredDevices& declared, const std::vector<Target>& targets) {
+  std::map<VirtualDevice, Cores> cores;
+  for (const Target& target : targets)
+    if (const auto [known, added] = cores.try_emplace(target.device, target.cores());
+        known->second != target.cores())
+      return usage_error("{} is the cores {} in one target, and {} in another",
+                         device_text(target.device), known->second.to_string(),
+                         target.cores().to_string());
   if (declared.list().empty()) return {};
   for (const Target& target : targets)
     if (!is_among(declared, target.device))
@@ -102,7 +154,8 @@ Status check_declared(const DeclaredDevices& declared, const std::vector<Target>
   for (const DeclaredDevice& one : declared.list()) {
     const VirtualDevice device{one.kind, one.id, ""};
     if (std::none_of(backends.begin(), backends.end(), [&](const Backend* backend) {
-          return backend->available().ok() && is_among(backend->traits().devices, device);
+          return backend->available().ok() && (is_among(backend->traits().devices, device) ||
+                                               (is_of_cores(device) && runs_on_cores(*backend)));
         }))
       return error(ErrorCode::kUnavailable, "no backend offers the device {} here",
                    device_text(device));
@@ -155,7 +208,7 @@ Result<TargetConstraints> TargetConstraints::parse(const std::vector<std::string
   for (const std::string& text : exclude) {
     // A number after the colon is a device's.
     size_t colon = text.rfind(':');
-    if (colon != std::string::npos && text.find_first_not_of("0123456789", colon + 1) == text.npos)
+    if (colon != std::string::npos && text.find_first_of("0123456789", colon) == colon + 1)
       colon = std::string::npos;
     Exclusion exclusion{TRY(known(text.substr(0, colon)).with_context("--exclude " + text)),
                         colon == std::string::npos ? "" : text.substr(colon + 1)};
@@ -228,8 +281,8 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
     Status available = backend->available();
     if (!available.ok())
       return error(ErrorCode::kUnavailable, "target '{}': {}", text, available.message());
-    target = TRY(
-        on_own_device(*backend, std::move(target)).with_context(fmt::format("target '{}'", text)));
+    target = TRY(on_own_device(*backend, std::move(target), declared)
+                     .with_context(fmt::format("target '{}'", text)));
     const auto [known, added] = rules.emplace(target, rule);
     if (!added && known->second != rule)
       return usage_error("target '{}' has two rules", target.to_string());
@@ -240,7 +293,8 @@ Result<std::vector<PartitionSpecPtr>> select_targets(const std::vector<std::stri
       // A backend's library may be loaded to see whether it is available: of those in use alone.
       const std::vector<VirtualDevice> devices = devices_to_use(*backend, declared);
       if (devices.empty() || !backend->available().ok()) continue;
-      for (const VirtualDevice& device : devices) targets.push_back({backend->name(), {}, device});
+      for (const VirtualDevice& device : devices)
+        targets.push_back(TRY(on_own_device(*backend, {backend->name(), {}, device}, declared)));
     }
   TRY(check_declared(declared, targets));
   std::erase_if(targets, [&](const Target& target) { return constraints.excludes(target); });
@@ -291,7 +345,8 @@ Result<std::vector<PartitionSpecPtr>> configured_targets(const PartitionConfig& 
                    available.message());
     const Target stated{backend->name(), given.target.options, given.target.device};
     const Target target =
-        TRY(on_own_device(*backend, TRY(Target::parse(declared.with_numbers(stated.to_string()))))
+        TRY(on_own_device(*backend, TRY(Target::parse(declared.with_numbers(stated.to_string()))),
+                          declared)
                 .with_context(fmt::format("{}: /targets/{}/device", config.file.string(), i)));
     auto spec = std::make_shared<PartitionSpec>(*backend_spec(target));
     RuleText rule{given.rule, given.rule_text, given.merges};

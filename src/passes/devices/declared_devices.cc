@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+
 namespace collage {
 
 DeviceConstraint PlannedDevice::constraint() const {
@@ -26,8 +28,15 @@ Result<DeclaredDevices> DeclaredDevices::parse(std::string_view text) {
       name = entry.substr(0, equals);
       entry = entry.substr(equals + 1);
     }
-    const VirtualDevice device = TRY(parse_device(entry));
+    const size_t at = entry.find('@');
+    const VirtualDevice device = TRY(parse_device(entry.substr(0, at)));
     DeclaredDevice declared{std::string(name), device.device, device.id};
+    if (at != std::string_view::npos) {
+      if (!is_host_memory(device) || device.id == 0)
+        return usage_error("'{}': only CPU devices beside cpu:0 have cores of their own",
+                           printable(std::string(entry)));
+      declared.cores = TRY(Cores::parse(entry.substr(at + 1)));
+    }
     if (declared.name.empty()) declared.name = device_text(device);
     for (const DeclaredDevice& other : result.list_)
       if (other.name == declared.name || (other.kind == declared.kind && other.id == declared.id))
@@ -96,6 +105,7 @@ std::string DeclaredDevices::to_string() const {
     const std::string device = fmt::format("{}:{}", declared.kind, declared.id);
     text += (text.empty() ? "" : ", ") +
             (declared.name == device ? device : declared.name + "=" + device);
+    if (!declared.cores.empty()) text += "@" + declared.cores.to_string();
   }
   return text;
 }

@@ -18,6 +18,7 @@ struct DeclaredDevice {
   std::string name;  // "gpu:1" where it was given no other
   std::string kind;
   int id = 0;
+  Cores cores = {};  // of a CPU device beside cpu:0, where they are stated
 };
 
 // A virtual device with at most the target left open: costs choose the cheapest one that
@@ -32,7 +33,8 @@ struct PlannedDevice {
 class DeclaredDevices {
  public:
   DeclaredDevices() = default;  // none: any device may be used
-  // Parses "cpu:0, gpu:0, big=cpu:1". kUsage: a name or device occurs twice, or there is none.
+  // Parses "cpu:0, gpu:0, little=cpu:1@2-3". kUsage: a name or device occurs twice, there is none,
+  // or a device has no cores.
   static Result<DeclaredDevices> parse(std::string_view text);
 
   const std::vector<DeclaredDevice>& list() const { return list_; }
