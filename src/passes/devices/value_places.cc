@@ -1,7 +1,10 @@
 #include "passes/devices/value_places.h"
 
+#include <algorithm>
+
 #include "ir/op.h"
 #include "ir/visitor.h"
+#include "ops/control.h"
 #include "ops/placement.h"
 
 namespace collage {
@@ -30,6 +33,13 @@ std::vector<std::string> stated_scopes(const CallNode& call, const Module& modul
                                                   : std::vector<std::string>();
 }
 
+// Whether it is a number that is computed from numbers alone: a condition, an extent.
+bool is_of_numbers(const Expr& expr) {
+  if (!expr->type().is_tensor() || !expr->tensor_type().shape.empty()) return false;
+  const std::vector<Expr> inputs = expr_inputs(expr);
+  return std::all_of(inputs.begin(), inputs.end(), is_of_numbers);
+}
+
 }  // namespace
 
 Result<ValuePlaces> ValuePlaces::of(const Module& module) {
@@ -43,7 +53,7 @@ Result<ValuePlaces> ValuePlaces::of(const Module& module) {
   return places;
 }
 
-Result<ValuePlaces::OfFunction*> ValuePlaces::add(const Function& function) {
+Result<ValuePlaces::OfFunction*> ValuePlaces::add(const Function& function, bool of_control) {
   const auto [known, is_new] = functions_.try_emplace(function.get());
   OfFunction& places = known->second;
   if (!is_new) return &places;
@@ -57,25 +67,27 @@ Result<ValuePlaces::OfFunction*> ValuePlaces::add(const Function& function) {
   for (const Expr& param : function->params) {
     std::vector<ValueLeaf>& leaves = leaves_[param.get()];
     for (size_t i = 0; i < param->type().leaves().size(); ++i) {
-      const Domain domain = domains_.fresh();
+      const Domain domain = of_control ? TRY(on_host(param)) : domains_.fresh();
       if (!params.empty()) TRY(domains_.constrain(domain, params[places.params.size()], param));
       places.params.push_back(domain);
       leaves.push_back({param, i, domain, false, domain, false});
+      if (of_control) leaves.back().domain.reset();
     }
   }
   for (size_t i = 0; i < results; ++i) {
-    places.results.push_back(domains_.fresh());
+    places.results.push_back(of_control ? TRY(on_host(function)) : domains_.fresh());
     if (!given.empty()) TRY(domains_.constrain(places.results[i], given[i], function));
   }
   return &places;
 }
 
-Status ValuePlaces::walk(const Function& function) {
-  const std::vector<Domain>& results = TRY(add(function))->results;
+Status ValuePlaces::walk(const Function& function, bool of_control) {
+  const std::vector<Domain>& results = TRY(add(function, of_control))->results;
   for (const Expr& expr : post_order(function->body)) TRY(visit(expr));
   const std::vector<ValueLeaf>& body = leaves(function->body);
   for (size_t i = 0; i < results.size(); ++i)
-    TRY(attach(body[i], results[i], false, function->body));
+    if (!of_control || is_of_numbers(body[i].origin))
+      TRY(attach(body[i], results[i], of_control, function->body));
   return {};
 }
 
@@ -122,7 +134,8 @@ Status ValuePlaces::visit(const Expr& expr) {
         return visit_placement(expr, leaves(as<CallNode>(expr)->args[0])[0]);
       return visit_call(expr);
     default:
-      return {};  // callees
+      leaves_[expr.get()];  // callees, and functions that control flow runs: no values
+      return {};
   }
 }
 
@@ -142,6 +155,7 @@ Status ValuePlaces::visit_placement(const Expr& expr, const ValueLeaf& operand) 
 
 Status ValuePlaces::visit_call(const Expr& expr) {
   const auto& call = *as<CallNode>(expr);
+  if (is_control(call)) return visit_control(expr);
   const Function function = called_function(call, module_);
   if (function == nullptr) return visit_kernel(expr, stated_scopes(call, module_));
   if (call.callee->kind() == ExprKind::kFunction && functions_.count(function.get()) == 0)
@@ -157,6 +171,33 @@ Status ValuePlaces::visit_call(const Expr& expr) {
     results.push_back(
         {expr, i, places.results[i], false, places.results[i], places.states_results});
   return {};
+}
+
+// The host decides what runs, and hands it values and takes results in its memory. Numbers stay
+// there, and are computed there, unless something states otherwise; the rest is where it would be
+// without that.
+Status ValuePlaces::visit_control(const Expr& expr) {
+  std::vector<Domain>& uses = uses_[expr.get()];
+  for (const Expr& arg : as<CallNode>(expr)->args) {
+    if (arg->kind() == ExprKind::kFunction)
+      TRY(walk(std::static_pointer_cast<const FunctionNode>(arg), true));
+    for (const ValueLeaf& leaf : leaves(arg)) {
+      uses.push_back(TRY(on_host(expr)));
+      if (is_of_numbers(leaf.origin)) TRY(attach(leaf, uses.back(), true, expr));
+    }
+  }
+  std::vector<ValueLeaf>& results = leaves_[expr.get()];
+  for (size_t i = 0; i < expr->type().leaves().size(); ++i)
+    results.push_back({expr, i, TRY(on_host(expr)), false, std::nullopt, false});
+  return {};
+}
+
+Result<Domain> ValuePlaces::on_host(const Expr& site) {
+  DeviceConstraint host = DeviceConstraint::exactly({});
+  host.memory_scope.reset();
+  const Domain domain = domains_.fresh();
+  TRY(domains_.constrain(domain, host, site));
+  return domain;
 }
 
 Status ValuePlaces::visit_kernel(const Expr& expr, const std::vector<std::string>& scopes) {

@@ -40,11 +40,14 @@ class ValuePlaces {
 
  private:
   explicit ValuePlaces(const Module& module) : module_(module) {}
-  Result<OfFunction*> add(const Function& function);
-  Status walk(const Function& function);
+  // `of_control`: a function that control flow runs, whose parameters and results are on the host.
+  Result<OfFunction*> add(const Function& function, bool of_control = false);
+  Status walk(const Function& function, bool of_control = false);
+  Result<Domain> on_host(const Expr& site);
   Status visit(const Expr& expr);
   Status visit_placement(const Expr& expr, const ValueLeaf& operand);
   Status visit_call(const Expr& expr);
+  Status visit_control(const Expr& expr);
   Status visit_kernel(const Expr& expr, const std::vector<std::string>& scopes);
   Status attach(const ValueLeaf& leaf, const Domain& domain, bool loose, const Expr& site);
   void unify_loose();
