@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "ops/control.h"
 #include "ops/placement.h"
 #include "partition/stated_kernels.h"
 #include "partition/stated_places.h"
@@ -34,19 +35,24 @@ const std::string& toolchain_of(const PartitionSpec& spec) {
 std::vector<CandidatePartition> gather_candidates(const DataflowGraph& graph,
                                                   std::span<const PartitionSpecPtr> specs,
                                                   const GatherOptions& options) {
-  // Rules must leave alone calls of Primitive functions, and placements.
+  // Rules must leave alone calls of Primitive functions, and placements; and control flow, which
+  // the host alone runs, since it reads conditions.
   const StatedKernels& kernels = graph.stated_kernels();
   const IndexSet& primitives = kernels.primitives();
-  IndexSet placements;
-  for (const DataflowGraph::Node& node : graph.nodes())
+  IndexSet placements, control;
+  for (const DataflowGraph::Node& node : graph.nodes()) {
     if (device_placement(node.expr)) placements.insert(node.index);
+    if (const auto* call = as<CallNode>(node.expr); call != nullptr && is_control(*call))
+      control.insert(node.index);
+  }
   const StatedPlaces& places = graph.stated_places();
   const auto possible = [&](const CandidatePartition& candidate) {
     const IndexSet& inside = candidate.sub_graph.inside();
     const std::string& target = kernels.target(inside.first());
     return (target.empty() || target == candidate.spec->target.to_string()) &&
            (!inside.intersects(primitives) || inside.size() == 1) &&
-           !inside.intersects(placements);  // a placement, no work
+           !inside.intersects(placements) &&  // no work
+           (candidate.spec->is_host || !inside.intersects(control));
   };
   const auto allowed = [&](const CandidatePartition& candidate) {
     bool fits = graph.stated_targets().allow(candidate.spec->target, candidate.sub_graph.inside());

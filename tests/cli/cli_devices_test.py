@@ -46,6 +46,13 @@ program @half {
 }
 def @main(%x: Tensor[(4, 64), float32]) { nn.relu(@half(%x)) }
 """
+CONTROL = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 64), float32], %go: bool) {
+  %0 = fn (%y: Tensor[(4, 64), float32]) -> Tensor[(4, 64), float32] { on_device(exp(%y), device="simulated") };
+  %1 = fn (%y: Tensor[(4, 64), float32]) -> Tensor[(4, 64), float32] { tanh(%y) };
+  on_device(nn.relu(control.if(%go, %0, %1, %x)), device="simulated")
+}
+"""
 FIRST, SECOND = "simulated -device=simulated", "simulated -device=simulated:1"
 
 
@@ -194,6 +201,18 @@ def check_used(bench):
     assert places(report)[0] == targets, places(report)
 
 
+def check_control(bench):
+    """Conditions are the host's: it runs control flow, whose functions compute on a device; what is planned runs too."""
+    tiny_models.write(bench.folder, "control.relay", CONTROL)
+    planned = bench.run("partition", "control.relay", "--devices", "cpu:0,simulated:0")
+    assert planned.count('from="cpu:0", to="simulated:0"') == 2 and planned.count('from="simulated:0", to="cpu:0"') == 2, planned
+    tiny_models.write(bench.folder, "planned.relay", '#[version = "0.0.5"]\n' + planned.split("\n", 1)[1])
+    for name in ("control.relay", "planned.relay"):
+        report, _ = bench.simulated("verify", name, "simulated,native")
+        targets, _ = places(report)
+        assert targets["control.if"] == "reference" and targets["nn.relu"] == FIRST, targets
+
+
 def check_scope_of_program(bench):
     """A buffer of a tensor program that is to be elsewhere than in ordinary memory: no target here can do that."""
     tiny_models.write(bench.folder, "half.relay", SCOPED)
@@ -208,7 +227,7 @@ def check_memory(bench):
     assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
 
 
-CHECKS = (check_whole, check_split, check_two_devices, check_arithmetic, check_placed, check_scope, check_used,
+CHECKS = (check_whole, check_split, check_two_devices, check_arithmetic, check_placed, check_scope, check_used, check_control,
           check_scope_of_program, check_memory, check_declared, check_named, check_errors)
 
 if __name__ == "__main__":

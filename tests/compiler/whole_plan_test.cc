@@ -11,6 +11,7 @@
 #include "ir/op.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
+#include "ir/visitor.h"
 #include "partition/rules/max_coalesce.h"
 #include "partition/rules/op_predicate.h"
 #include "partition/rules/union_rule.h"
