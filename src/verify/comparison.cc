@@ -103,9 +103,7 @@ class Allowed {
   Allowed(const Tensor& expected, const Tolerance& tolerance)
       : tolerance_(tolerance),
         magnitudes_(expected),
-        flushed_(expected.dtype() == DType::kFloat64 ? 2 * std::numeric_limits<double>::min()
-                 : is_float(expected.dtype())        ? 2 * double{std::numeric_limits<float>::min()}
-                                                     : 0),
+        flushed_(least_kept(expected.dtype(), largest())),
         per_unit_(largest() > 0 ? std::ldexp(1.0, std::min(kMostScaled, -std::ilogb(largest())))
                                 : 0) {}
   // That errors are said as parts of: what is so small that roundings of it are denormals is
@@ -133,7 +131,15 @@ class Allowed {
   const Magnitudes magnitudes_;
   static constexpr double kRounding = 0x1p-24;
   static constexpr int kMostScaled = 1000;
-  const double flushed_;  // what is less may be 0: half of it is no normal number
+  // Magnitudes below which results may be 0: denormals, and beside ordinary numbers also what is
+  // halved on the way.
+  static double least_kept(DType dtype, double largest) {
+    if (!is_float(dtype)) return 0;
+    const double least = dtype == DType::kFloat64 ? std::numeric_limits<double>::min()
+                                                  : double{std::numeric_limits<float>::min()};
+    return largest * kRounding > least ? 2 * least : least;
+  }
+  const double flushed_;
   const double per_unit_;
 };
 

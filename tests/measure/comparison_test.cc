@@ -36,6 +36,8 @@ TEST(Comparison, NanAndInfinityMustStandInTheSamePlaces) {
 TEST(Comparison, WhatIsHalfANormalNumberMayBeZero) {
   EXPECT_TRUE(within({0, 1, 0}, {1.65e-38f, 1, 1e-40f}));
   EXPECT_FALSE(within({0, 1e-30f}, {3e-38f, 1e-30f}, {}));
+  // Of a tensor that is nothing else it is all.
+  EXPECT_FALSE(within({0, 0}, {1.65e-38f, 2.2e-38f}));
 }
 
 TEST(Comparison, IsRelativeToTheSizeOfElementsAlike) {
