@@ -101,22 +101,13 @@ Result<ExternalMod> compiled_function(const Module& module, const std::string& n
   return best;
 }
 
-// Labels that mean something else.
-std::set<std::string> labels_of(const Module& module) {
-  std::set<std::string> labels;
-  for (const auto& [name, function] : module.abstract_functions)
-    if (const auto* external = tensor_program::declared_external(*function))
-      labels.insert(external->label);
-  for (const auto& [symbol, mod] : module.external_mods) labels.insert(symbol);
-  return labels;
-}
-
 }  // namespace
 
 Result<Module> generate_code(const Module& module, const PartitionSpec& spec,
                              const ProgramOptions& options) {
   Module result = module;
-  std::set<std::string> labels = labels_of(module);
+  std::set<std::string> labels = tensor_program::declared_labels(module);  // taken
+  for (const auto& [symbol, mod] : module.external_mods) labels.insert(symbol);
   for (const auto& [name, function] : module.functions) {
     if (name == "main" || !function->attrs.has("Primitive") ||
         text_attr(function->attrs, "Compiler") != toolchain_of(spec))

@@ -38,10 +38,7 @@ Result<bool> remove_dead_code(Module& module) {
   std::erase_if(module.functions, [&](const auto& entry) { return !reached.count(entry.first); });
   std::erase_if(module.abstract_functions,
                 [&](const auto& entry) { return !reached.count(entry.first); });
-  std::set<std::string> symbols;
-  for (const auto& [name, function] : module.abstract_functions)
-    if (const auto* external = tensor_program::declared_external(*function))
-      symbols.insert(external->label);
+  const std::set<std::string> symbols = tensor_program::declared_labels(module);
   std::erase_if(module.external_mods,
                 [&](const auto& entry) { return !symbols.count(entry.first); });
   return size() != before;

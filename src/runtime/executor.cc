@@ -82,11 +82,11 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, 
   std::vector<std::vector<size_t>> awaited = awaited_steps(*plan_);
   for (size_t s = 0; s < bound_.size(); ++s) {
     bound_[s].awaited = std::move(awaited[s]);
-    if (const auto* kernel = dynamic_cast<const CoreKernel*>(bound_[s].kernel))
-      bound_[s].task =
-          std::make_unique<CoreTask>([all = bound_.data(), s, own = kernel->kernel().get()] {
-            return run_step(all, s, *own);
-          });
+    const auto* kernel = dynamic_cast<const CoreKernel*>(bound_[s].kernel);
+    if (kernel == nullptr) continue;
+    beside_.push_back(s);
+    bound_[s].task = std::make_unique<CoreTask>(
+        [all = bound_.data(), s, own = kernel->kernel().get()] { return run_step(all, s, *own); });
   }
   uses_team_ = std::any_of(groups_.begin(), groups_.end(),
                            [](const Group& group) { return group.use == ThreadUse::kTeam; });
@@ -202,11 +202,11 @@ Status Executor::execute(std::vector<double>* seconds) {
   }
   // Whatever was begun uses the arenas. What a step waited for failed before it.
   Status tasks;
-  for (size_t s = 0; s < begun; ++s)
-    if (bound_[s].task != nullptr) {
-      Status done = bound_[s].task->wait();
-      if (tasks.ok()) tasks = std::move(done).with_context(plan_->steps[s].name);
-    }
+  for (const size_t s : beside_) {
+    if (s >= begun) break;
+    Status done = bound_[s].task->wait();
+    if (tasks.ok()) tasks = std::move(done).with_context(plan_->steps[s].name);
+  }
   const Status done = synchronise();
   if (!tasks.ok()) return tasks;
   return status.ok() ? done : status;

@@ -110,6 +110,7 @@ class Executor {
   std::vector<Arena> arenas_;
   Kernels kernels_;
   ThreadTeam team_;
+  std::vector<size_t> beside_;  // steps on cores of their own, ascending
   bool uses_team_ = false;
   std::unique_ptr<OfProcess<std::mutex>> running_;  // locked by the run that is under way
   std::vector<Bound> bound_;

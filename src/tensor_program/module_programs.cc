@@ -183,6 +183,14 @@ const ExternalDeclaration* declared_external(const AbstractFunction& function) {
   return labelled != nullptr ? &labelled->declaration() : nullptr;
 }
 
+std::set<std::string> declared_labels(const Module& module) {
+  std::set<std::string> labels;
+  for (const auto& [name, function] : module.abstract_functions)
+    if (const ExternalDeclaration* external = declared_external(*function))
+      labels.insert(external->label);
+  return labels;
+}
+
 Status take_declared(Attrs attrs, ExternalDeclaration& declaration) {
   for (const auto& [name, value] : attrs.entries()) {
     const auto* whole = std::get_if<int64_t>(&value);

@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "ir/module.h"
@@ -40,6 +41,8 @@ Result<std::shared_ptr<const AbstractFunction>> external_function(ExternalDeclar
 const Program* defined_program(const AbstractFunction& function);
 /// The external function that is declared; null: it is none.
 const ExternalDeclaration* declared_external(const AbstractFunction& function);
+/// The labels of all external functions that the module declares.
+std::set<std::string> declared_labels(const Module& module);
 
 /// Takes the attributes that say what a function does from those that are its own.
 Status take_declared(Attrs attrs, ExternalDeclaration& declaration);

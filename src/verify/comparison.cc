@@ -97,6 +97,17 @@ struct Errors {
   }
 };
 
+constexpr double kRounding = 0x1p-24;
+
+// Magnitudes below which results may be 0: denormals, and beside ordinary numbers also what is
+// halved on the way.
+double least_kept(DType dtype, double largest) {
+  if (!is_float(dtype)) return 0;
+  const double least = dtype == DType::kFloat64 ? std::numeric_limits<double>::min()
+                                                : double{std::numeric_limits<float>::min()};
+  return largest * kRounding > least ? 2 * least : least;
+}
+
 // What each element may be off.
 class Allowed {
  public:
@@ -129,16 +140,7 @@ class Allowed {
  private:
   const Tolerance& tolerance_;
   const Magnitudes magnitudes_;
-  static constexpr double kRounding = 0x1p-24;
   static constexpr int kMostScaled = 1000;
-  // Magnitudes below which results may be 0: denormals, and beside ordinary numbers also what is
-  // halved on the way.
-  static double least_kept(DType dtype, double largest) {
-    if (!is_float(dtype)) return 0;
-    const double least = dtype == DType::kFloat64 ? std::numeric_limits<double>::min()
-                                                  : double{std::numeric_limits<float>::min()};
-    return largest * kRounding > least ? 2 * least : least;
-  }
   const double flushed_;
   const double per_unit_;
 };
