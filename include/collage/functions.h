@@ -74,6 +74,8 @@ struct FunctionDefinition {
   std::string onnx = {};
   // What calls may state, with defaults, which say of what kind the values are.
   Expression::Attributes attributes = {};
+  // Calls may state others beside these, which both callables get and `types` judges.
+  bool open_attributes = false;
   // It does more than fill its results: calls are made once in each run, in the order of the text.
   // While a model is compiled, checked or timed it is not called, and its results are zeros.
   bool effects = false;
@@ -82,6 +84,10 @@ struct FunctionDefinition {
 // Registers for all models that are loaded afterwards, for the rest of the process. kUsage: the
 // label is malformed, or the label or the ONNX node is taken.
 Status register_function(FunctionDefinition definition);
+// Registers the functions of all labels that begin with `prefix` ("torch."): `make` gives each when
+// a model first names it, or says why there is none. kUsage: the prefix is malformed or taken.
+Status register_functions(const std::string& prefix,
+                          std::function<Result<FunctionDefinition>(const std::string& label)> make);
 
 // What a function of the user's computes for several neighbours of an array at once, such as a few
 // instructions of a processor: a program over the number of its lanes,

@@ -54,10 +54,7 @@ class Checker {
   }
 
   Status check_external(const Stage& stage) const {
-    const ExternalFunction* function = find_external(stage.external.label);
-    if (function == nullptr)
-      return error(ErrorCode::kUnavailable, "there is no external function '{}'",
-                   printable(stage.external.label));
+    const ExternalFunction* function = TRY(require_external(stage.external.label));
     std::vector<TensorType> inputs;
     for (const std::string& input : stage.external.inputs) inputs.push_back(arrays_.at(input));
     const TensorType type = TRY(result_type(*function, inputs));

@@ -227,10 +227,7 @@ Status run_update(const Arrays& arrays, const Stage& stage, const Update& update
 }
 
 Status run_external(const Arrays& arrays, const Stage& stage, Tensor& to) {
-  const ExternalFunction* function = find_external(stage.external.label);
-  if (function == nullptr)
-    return error(ErrorCode::kUnavailable, "tensor program: no external function '{}'",
-                 stage.external.label);
+  const ExternalFunction* function = TRY(require_external(stage.external.label));
   std::vector<TensorType> types;
   std::vector<DLTensor> inputs;
   for (const std::string& name : stage.external.inputs) {

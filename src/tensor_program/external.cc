@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "base/no_exceptions.h"
+#include "base/printable.h"
 #include "runtime/dlpack_type.h"
 #include "runtime/run_number.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct ExternalRegistry {
   std::mutex mutex;
   std::map<std::string, ExternalFunction, std::less<>> by_label;
+  std::map<std::string, MakeExternal> by_prefix;
 };
 ExternalRegistry& externals() {
   static auto* instance = new ExternalRegistry;
@@ -60,10 +62,31 @@ bool register_external(std::string label,
   return register_external(std::move(function));
 }
 
-const ExternalFunction* find_external(std::string_view label) {
+bool register_externals(std::string prefix, MakeExternal make) {
   std::lock_guard lock(externals().mutex);
-  const auto found = externals().by_label.find(label);
-  return found == externals().by_label.end() ? nullptr : &found->second;
+  return externals().by_prefix.try_emplace(std::move(prefix), std::move(make)).second;
+}
+
+Result<const ExternalFunction*> require_external(std::string_view label) {
+  MakeExternal make;
+  {
+    std::lock_guard lock(externals().mutex);
+    const auto found = externals().by_label.find(label);
+    if (found != externals().by_label.end()) return &found->second;
+    for (const auto& [prefix, family] : externals().by_prefix)
+      if (label.starts_with(prefix)) make = family;
+  }
+  if (!make) return bad_model("there is no external function '{}'", printable(label));
+  Result<ExternalFunction> made = without_exceptions([&] { return make(std::string(label)); });
+  if (!made) return std::move(made).status().with_context(printable(label));
+  made->label = label;
+  register_external(*std::move(made));  // unless another thread was first
+  return require_external(label);
+}
+
+const ExternalFunction* find_external(std::string_view label) {
+  const Result<const ExternalFunction*> found = require_external(label);
+  return found ? *found : nullptr;
 }
 
 const ExternalFunction* find_external_node(std::string_view node) {
@@ -80,6 +103,7 @@ Result<Attrs> normalised(const ExternalFunction& function, const Attrs& attrs) {
   OpDef declared;
   declared.name = function.label;
   declared.attrs = function.attributes;
+  declared.has_open_attrs = function.has_open_attributes;
   return declared.normalise(attrs);
 }
 
@@ -140,6 +164,7 @@ DLTensor dl_tensor(DType dtype, std::span<const int64_t> shape, void* data) {
   tensor.device = {kDLCPU, 0};
   tensor.ndim = static_cast<int32_t>(shape.size());
   tensor.dtype = dl_data_type(dtype);
+  if (dtype == DType::kBool) tensor.dtype.code = 6;  // kDLBool, which old headers lack
   tensor.shape = const_cast<int64_t*>(shape.data());
   return tensor;
 }

@@ -41,6 +41,8 @@ struct ExternalFunction {
   /// these results, filled with the inputs' values. Graph functions see new values all the same.
   std::vector<size_t> updates = {};
   std::vector<AttrSpec> attributes = {};
+  /// Calls may state others too, which `types` judges.
+  bool has_open_attributes = false;
   bool has_effects = false;
   /// "domain::Operator": ONNX nodes that call it; empty: none.
   std::string onnx = {};
@@ -55,6 +57,12 @@ bool register_external(std::string label,
                        std::function<Result<TensorType>(std::span<const TensorType>)> type,
                        std::function<Status(std::span<const DLTensor>, const DLTensor&)> call,
                        std::optional<size_t> updates = std::nullopt);
+/// Makes the functions of labels that begin with `prefix`, each when it is first looked for: a
+/// family too large to be registered whole. False: the prefix has one already.
+using MakeExternal = std::function<Result<ExternalFunction>(const std::string& label)>;
+bool register_externals(std::string prefix, MakeExternal make);
+/// Returns the function, or why there is none. Callers hold no lock: making one may take others.
+Result<const ExternalFunction*> require_external(std::string_view label);
 const ExternalFunction* find_external(std::string_view label);      ///< null when there is none
 const ExternalFunction* find_external_node(std::string_view node);  ///< likewise, by `onnx`
 /// Whether there are any that only this process may call.
@@ -76,7 +84,7 @@ Result<TensorType> result_type(const ExternalFunction& function,
 Status call_external(const ExternalFunction& function, std::span<const DLTensor> inputs,
                      std::span<const DLTensor> results, const Attrs& attrs = {});
 
-/// Makes DLPack's view of memory; `shape` must outlive it.
+/// Makes DLPack's view of memory, booleans told from bytes; `shape` must outlive it.
 DLTensor dl_tensor(DType dtype, std::span<const int64_t> shape, void* data);
 
 }  // namespace collage::tensor_program

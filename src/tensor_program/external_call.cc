@@ -19,12 +19,6 @@
 namespace collage::tensor_program {
 namespace {
 
-Result<const ExternalFunction*> require_external(const std::string& label) {
-  const ExternalFunction* function = find_external(label);
-  if (function == nullptr) return bad_model("there is no external function '{}'", printable(label));
-  return function;
-}
-
 Result<std::vector<TensorType>> tensor_types(std::span<const Type> params) {
   std::vector<TensorType> types;
   for (const Type& param : params) {

@@ -227,10 +227,6 @@ Result<bool> link_programs(Module& module) {
       if (const auto mod = module.external_mods.find(label); mod != module.external_mods.end())
         return make_external_mod_call({label, mod->second, call->args, expr->type(), global->name},
                                       call->origin());
-      if (find_external(label) == nullptr)
-        return bad_model(
-            "there is no external function '{}', and no external module of that symbol",
-            printable(label));
       OperatorWithAttrs called =
           TRY(external_operator(labelled->declaration(), call->args, global->name));
       Expr linked = TRY(

@@ -18,9 +18,11 @@ namespace collage {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::atomic<int> calls{0};
 std::atomic<bool> throws{false};
@@ -149,6 +151,28 @@ TEST_F(Functions, AreRegisteredBesideOperators) {
   FunctionDefinition same = definition("local.same", 1);
   same.onnx = "local::Node";
   EXPECT_THAT(register_function(same).to_string(), HasSubstr("its ONNX node is taken"));
+}
+
+TEST_F(Functions, OfAFamilyAreMadeWhenTheyAreFirstNamed) {
+  static std::vector<std::string> asked;  // as long as the family
+  const auto make = [](const std::string& label) -> Result<FunctionDefinition> {
+    asked.push_back(label);
+    if (label != "family.known") return Status(ErrorCode::kUnsupported, "not in the family");
+    FunctionDefinition made = definition("", 1);
+    made.open_attributes = true;
+    return made;
+  };
+  ASSERT_TRUE(register_functions("family.", make).ok());
+  EXPECT_THAT(register_functions("family.", make).to_string(), HasSubstr("taken"));
+  ASSERT_TRUE(register_function(definition("family.own", 1)).ok());
+  EXPECT_THAT(asked, ElementsAre());
+  EXPECT_TRUE(load("family.own", "%0").ok());
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(load("family.known", "%0").ok());
+  EXPECT_THAT(asked, ElementsAre("family.known"));
+  EXPECT_THAT(load("family.other", "%0").status().to_string(),
+              HasSubstr("family.other: not in the family"));
+  EXPECT_THAT(load("families.other", "%0").status().to_string(), HasSubstr("there is no external"));
+  EXPECT_THAT(asked, Each(StartsWith("family.")));
 }
 
 TEST_F(Functions, AreRefused) {

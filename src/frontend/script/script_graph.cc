@@ -13,7 +13,7 @@ namespace {
 
 /// A call of a definition by its name, or by a label.
 struct DefinitionCall {
-  Token start, target;
+  Token start, target = {};
   std::vector<Expr> args = {};
   Attrs attrs = {};
 };
@@ -206,22 +206,27 @@ class ScriptGraph {
     return value;
   }
 
-  /// "label", R.extern("label") or the name of a definition.
-  Result<Token> call_target() {
+  /// "label", R.extern("label"[, k=3]) or the name of a definition.
+  Status read_target(DefinitionCall& call) {
     const bool is_extern =
         word(reader_.token()) == "extern" || word(reader_.token()) == "ExternFunc";
     if (is_extern) TRY(enter(reader_));
     const bool is_label = reader_.is(Token::Kind::kString);
     if (!is_label && (is_extern || !reader_.is(Token::Kind::kName)))
       return reader_.expected("a function, or the label of one");
-    Token target = TRY(take(reader_));
-    if (is_extern) TRY(reader_.expect(")"));
-    return target;
+    call.target = TRY(take(reader_));
+    if (!is_extern || !TRY(reader_.accept(","))) return is_extern ? reader_.expect(")") : Status();
+    call.attrs = TRY(parse_call_arguments(
+                         reader_, [&]() -> Result<Expr> { return reader_.expected("k=3"); },
+                         [&](const std::string&) { return parse_attr_value(reader_); }))
+                     .attrs;
+    return {};
   }
 
   /// R.call_packed(f, x, w, k=3), behind the '('.
   Result<DefinitionCall> packed_call(const Token& start) {
-    DefinitionCall call{start, TRY(call_target())};
+    DefinitionCall call{start};
+    TRY(read_target(call));
     if (!TRY(reader_.accept(","))) {
       TRY(reader_.expect(")"));
       return call;
@@ -230,7 +235,7 @@ class ScriptGraph {
         reader_, [&] { return expression(); },
         [&](const std::string&) { return parse_attr_value(reader_); }));
     call.args = std::move(args);
-    call.attrs = std::move(attrs);
+    for (const auto& [name, value] : attrs.entries()) call.attrs.set(name, value);
     if (!call.attrs.empty() && call.target.kind != Token::Kind::kString)
       return at(call.target,
                 bad_model("its definition has the attributes of {}", call.target.text));
@@ -244,7 +249,8 @@ class ScriptGraph {
       shape = TRY(read_shape(reader_, module_.scope));
       TRY(reader_.expect(","));
     }
-    DefinitionCall call{start, TRY(call_target())};
+    DefinitionCall call{start};
+    TRY(read_target(call));
     TRY(reader_.expect(","));
     const std::string_view close = TRY(enter_list(reader_, "the arguments in '(' or '['"));
     call.args = TRY(reader_.list(close, [&] { return expression(); }));
