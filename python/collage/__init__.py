@@ -24,7 +24,7 @@ from . import _halide
 
 _halide.load()
 
-from . import _core, passes, rules, te
+from . import _core, passes, rules, te, torch_labels
 from ._core import Expression, ExternalModule, ModuleFunction, SharedWeights, Specialisation, TensorInfo, TensorProgram, __version__, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options

@@ -61,7 +61,7 @@ class Builder:
             name = computed if isinstance(computed, str) else getattr(computed, "__name__", "program").strip("<>")
         return self._core.emit_te(program, list(arguments), name)
 
-    def emit_packed(self, label: str, *arguments: Expression, results: Sequence[Any] = (), **attributes: Any) -> Expression:
+    def emit_packed(self, label: str, /, *arguments: Expression, results: Sequence[Any] = (), **attributes: Any) -> Expression:
         """A call of a function by its label; `results`: an `ArrayType` or a list, where it is not registered yet."""
         types = results if isinstance(results, list) else [results] if results else []
         return self._core.emit_packed(label, list(arguments), attributes, [(list(shape), str(dtype)) for shape, dtype in types])

@@ -318,6 +318,24 @@ def @main(%x: Tensor[(8, 100), float32]) {
             np.testing.assert_allclose(y, 2 * np.exp(x), rtol=1e-5)
 
 
+def check_no_torch(folder):
+    """A label of PyTorch says what to install."""
+    path = written(folder, """extern @erf(Tensor[(8, 100), float32]) = "torch.erf";
+def @main(%x: Tensor[(8, 100), float32]) {
+  @erf(%x)
+}
+""")
+    kept = sys.modules.get("torch")
+    sys.modules["torch"] = None  # as where it is not installed
+    try:
+        wrong = raised(lambda: collage.load(path), "line 2, column 42: torch.erf: it needs PyTorch: pip install torch")
+        assert wrong.code == collage.ErrorCode.UNAVAILABLE, wrong.code
+    finally:
+        sys.modules["torch"] = kept
+        if kept is None:
+            del sys.modules["torch"]
+
+
 def check_torch(folder):
     import torch
 
@@ -386,7 +404,7 @@ def check_intrinsics(folder):
 
 
 def main(arguments):
-    chosen = [check_one_result, check_stage, check_several_results, check_updates, check_attributes, check_effects, check_wrong, check_threads, check_intrinsics]
+    chosen = [check_one_result, check_stage, check_several_results, check_updates, check_attributes, check_effects, check_wrong, check_threads, check_no_torch, check_intrinsics]
     return built_package.run(chosen, arguments, with_torch=[check_torch])
 
 
