@@ -88,6 +88,10 @@ Status register_function(FunctionDefinition definition);
 // a model first names it, or says why there is none. kUsage: the prefix is malformed or taken.
 Status register_functions(const std::string& prefix,
                           std::function<Result<FunctionDefinition>(const std::string& label)> make);
+// Makes nodes of ONNX, "domain::Operator", calls of the function of a label, beside its own `onnx`.
+// kUsage: the node's name is malformed or taken, or the function has effects; kBadModel: there is
+// no such function.
+Status register_node(const std::string& node, const std::string& label);
 
 // What a function of the user's computes for several neighbours of an array at once, such as a few
 // instructions of a processor: a program over the number of its lanes,

@@ -131,6 +131,12 @@ void bind_functions(nb::module_& core) {
       },
       nb::arg("prefix"), nb::arg("make"));
   core.def(
+      "register_node",
+      [](const std::string& node, const std::string& label) {
+        check(unlocked([&] { return register_node(node, label); }));
+      },
+      nb::arg("node"), nb::arg("label"));
+  core.def(
       "register_intrinsic",
       [](std::string name, std::string program, uintptr_t lowering) {
         IntrinsicDefinition definition{std::move(name), std::move(program), nullptr};

@@ -5,7 +5,7 @@
 
 namespace collage::python {
 
-// Adds _core.register_function, register_functions and register_intrinsic.
+// Adds _core.register_function, register_functions, register_node and register_intrinsic.
 void bind_functions(nanobind::module_& core);
 
 }  // namespace collage::python

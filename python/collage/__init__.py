@@ -29,14 +29,14 @@ from ._core import Expression, ExternalModule, ModuleFunction, SharedWeights, Sp
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
 from .builder import Builder
-from .functions import ArrayType, register_function, register_intrinsic
+from .functions import ArrayType, register_function, register_intrinsic, register_node
 from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
 __all__ = ["ArrayType", "Builder", "Error", "ErrorCode", "Expression", "ExternalModule", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
            "SharedWeights", "Specialisation", "TensorInfo", "TensorProgram", "Tuning", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
            "from_exported", "function", "item", "load", "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function", "register_intrinsic",
-           "rules", "te", "tuple_of"]
+           "register_node", "rules", "te", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]

@@ -56,6 +56,16 @@ def register_function(
     _kept.extend((function, rule))
 
 
+def register_node(node: str, label: str) -> None:
+    """Makes nodes of ONNX calls of a function, for models that are loaded afterwards: inputs in order, attributes by name.
+
+        collage.register_node("com.example::Inverse", "torch.linalg.inv")
+
+    `node`: "domain::Operator"; those that Collage implements keep their meaning. `label`: of any function without effects.
+    """
+    _core.register_node(node, label)
+
+
 def register_intrinsic(name: str, program: str, lowering: Any) -> None:
     """What a function in C computes for several neighbours of an array at once, for schedules of programs to name (docs/tensor-programs.md).
 

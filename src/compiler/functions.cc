@@ -129,6 +129,20 @@ Status register_functions(
   });
 }
 
+Status register_node(const std::string& node, const std::string& label) {
+  return without_exceptions([&]() -> Status {
+    register_all();
+    if (!tensor_program::is_node_name(node))
+      return usage_error("'{}' is no node's name: \"domain::Operator\"", printable(node));
+    if (TRY(tensor_program::require_external(label))->has_effects)
+      return usage_error("function {}: nodes of ONNX have no effects", label);
+    if (tensor_program::find_defined_node(node) != nullptr ||
+        !tensor_program::register_external_node(node, label))
+      return usage_error("nodes {} have a meaning already", printable(node));
+    return {};
+  });
+}
+
 Status register_intrinsic(const IntrinsicDefinition& definition) {
   return without_exceptions([&] {
     register_all();

@@ -16,6 +16,7 @@ struct ExternalRegistry {
   std::mutex mutex;
   std::map<std::string, ExternalFunction, std::less<>> by_label;
   std::map<std::string, MakeExternal> by_prefix;
+  std::map<std::string, std::string, std::less<>> nodes;  // labels of more nodes
 };
 ExternalRegistry& externals() {
   static auto* instance = new ExternalRegistry;
@@ -90,7 +91,21 @@ const ExternalFunction* find_external(std::string_view label) {
 }
 
 const ExternalFunction* find_external_node(std::string_view node) {
+  std::string label;
+  {
+    std::lock_guard lock(externals().mutex);
+    const auto found = externals().nodes.find(node);
+    if (found != externals().nodes.end()) label = found->second;
+  }
+  if (!label.empty()) return find_external(label);
   return find_external_if([&](const ExternalFunction& function) { return function.onnx == node; });
+}
+
+bool register_external_node(std::string node, std::string label) {
+  const ExternalFunction* known = find_external_node(node);
+  if (known != nullptr) return known->label == label;
+  std::lock_guard lock(externals().mutex);
+  return externals().nodes.try_emplace(std::move(node), std::move(label)).second;
 }
 
 bool has_local_functions() {

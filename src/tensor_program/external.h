@@ -65,6 +65,9 @@ bool register_externals(std::string prefix, MakeExternal make);
 Result<const ExternalFunction*> require_external(std::string_view label);
 const ExternalFunction* find_external(std::string_view label);      ///< null when there is none
 const ExternalFunction* find_external_node(std::string_view node);  ///< likewise, by `onnx`
+/// Makes nodes of ONNX, "domain::Operator", calls of a function. Returns false, without a change,
+/// if they mean another one already.
+bool register_external_node(std::string node, std::string label);
 /// Whether there are any that only this process may call.
 bool has_local_functions();
 

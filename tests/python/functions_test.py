@@ -193,8 +193,11 @@ def @main(%x: Tensor[(8, 100), float32]) {
     np.testing.assert_allclose(program(X), np.roll(X, 2, -1) * 3 * 2 * 2 * 2, rtol=1e-6)
     assert "by=3" in program.module.text(), program.module.text()
     raised(lambda: collage.load(written(folder, text.replace("by=3", "bye=3"))), "attributes.shifted", "unknown attribute 'bye'")
-    for attributes, words in (({"by": 0.25}, ()), ({"other": 1}, ("does not declare",)), ({"by": "x"}, ("by",))):
-        node = helper.make_node("Shifted", ["x"], ["y"], "shifted", domain="com.example", **attributes)
+    collage.register_node("com.example::AlsoShifted", "attributes.shifted")
+    raised(lambda: collage.register_node("com.example::Shifted", "one.other"), "there is no external function 'one.other'")
+    for op, attributes, words in (("Shifted", {"by": 0.25}, ()), ("AlsoShifted", {"by": 0.25}, ()), ("Shifted", {"other": 1}, ("does not declare",)),
+                                  ("Shifted", {"by": "x"}, ("by",))):
+        node = helper.make_node(op, ["x"], ["y"], "shifted", domain="com.example", **attributes)
         model = tiny_models.model([node], {"x": [8, 100]}, {"y": [8, 100]})
         model.opset_import.append(helper.make_opsetid("com.example", 1))
         onnx.save(model, os.path.join(folder, "shifted.onnx"))

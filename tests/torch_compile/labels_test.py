@@ -158,6 +158,42 @@ def script_of_the_proposal():
 
 
 @case
+def nodes_of_onnx():
+    """Nodes without an operator of Collage, between others, in static models and in those of many shapes."""
+    import onnx
+    from onnx import helper
+
+    collage.register_node("com.example::Inverse", "torch.linalg.inv")
+    collage.register_node("com.example::Rolled", "torch.roll")
+    collage.register_node("com.example::Rolled", "torch.roll")
+    nodes = [helper.make_node("Exp", ["x"], ["a"], "exp"), helper.make_node("Rolled", ["a"], ["b"], "rolled", domain="com.example", shifts=[1], dims=[1]),
+             helper.make_node("Inverse", ["b"], ["c"], "inverse", domain="com.example"), helper.make_node("Neg", ["c"], ["y"], "neg")]
+    folder = os.environ["COLLAGE_CACHE"]
+
+    def saved(shape):
+        values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in "xy"]
+        graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)])
+        onnx.save(model, os.path.join(folder, "net.onnx"))
+        return os.path.join(folder, "net.onnx")
+
+    x = np.random.default_rng(SEED).standard_normal((3, 4, 4)).astype(np.float32)
+    wanted = -torch.linalg.inv(torch.roll(torch.exp(torch.from_numpy(x)), 1, 1)).numpy()
+    for targets in ("native", "reference"):
+        np.testing.assert_allclose(run(collage.load(saved([3, 4, 4])), x, targets=targets), wanted, rtol=1e-3, atol=1e-4)
+    dynamic = collage.load_dynamic(saved(["n", 4, 4]), targets="native")
+    for n in (3, 2):
+        np.testing.assert_allclose(dynamic(x[:n]), wanted[:n], rtol=1e-3, atol=1e-4)
+    usage, bad = collage.ErrorCode.USAGE, collage.ErrorCode.BAD_MODEL
+    assert raised(lambda: collage.register_node("com.example::Inverse", "torch.exp"), usage) == "nodes com.example::Inverse have a meaning already"
+    assert raised(lambda: collage.register_node("Inverse", "torch.exp"), usage) == "'Inverse' is no node's name: \"domain::Operator\""
+    assert raised(lambda: collage.register_node("com.example::Other", "mine.other"), bad) == "there is no external function 'mine.other'"
+    nodes[1].attribute[0].name = "by"
+    wrong = raised(lambda: collage.load(saved([3, 4, 4])))
+    assert "node 'rolled'" in wrong and "has no attribute 'by'" in wrong, wrong
+
+
+@case
 def stages_call_them():
     """A stage of a tensor program, by a label without attributes."""
     text = """#[version = "0.0.5"]

@@ -74,6 +74,33 @@ Result<DType> NodeAttributes::element_type(std::string_view name) const {
   return dtype_from_onnx(static_cast<int32_t>(value));
 }
 
+Result<Attrs> NodeAttributes::all() const {
+  Attrs attrs;
+  for (const AttributeProto& attribute : node_.attribute()) {
+    const std::string& name = attribute.name();
+    switch (attribute.type()) {
+      case AttributeProto::INT:
+        attrs.set(name, TRY(integer(name)));
+        break;
+      case AttributeProto::FLOAT:
+        attrs.set(name, TRY(real(name)));
+        break;
+      case AttributeProto::STRING:
+        attrs.set(name, TRY(text(name)));
+        break;
+      case AttributeProto::INTS:
+        attrs.set(name, TRY(ints(name)));
+        break;
+      case AttributeProto::FLOATS:
+        attrs.set(name, TRY(reals(name)));
+        break;
+      default:
+        return unsupported("attribute '{}' is neither numbers nor a text", name);
+    }
+  }
+  return attrs;
+}
+
 Result<int64_t> normal_axis(int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank)
     return bad_model("axis {} is out of range for rank {}", axis, rank);

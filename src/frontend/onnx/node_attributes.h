@@ -32,6 +32,8 @@ class NodeAttributes {
   Result<std::vector<double>> reals(std::string_view name) const;
   Result<std::vector<std::string>> texts(std::string_view name) const;
   Result<DType> element_type(std::string_view name) const;  // an attribute such as "to"
+  // All of them, each of the kind that it has: a number, a text, or a list of numbers.
+  Result<Attrs> all() const;
 
  protected:
   Result<const ::onnx::AttributeProto*> find(std::string_view name,

@@ -82,6 +82,7 @@ Result<AttrValue> value_of(const NodeContext& node, const AttrSpec& spec) {
 Result<Outputs> convert(NodeContext& node, const ExternalFunction& function) {
   tensor_program::ExternalDeclaration declaration;
   declaration.label = function.label;
+  if (function.has_open_attributes) declaration.attrs = TRY(node.all());
   for (const AttrSpec& spec : function.attributes)
     if (node.has_attr(spec.name)) declaration.attrs.set(spec.name, TRY(value_of(node, spec)));
   if (declaration.attrs.entries().size() != node.num_attrs())
