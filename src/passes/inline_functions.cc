@@ -82,14 +82,33 @@ class Inliner {
       nodes_ += post_order(callee->body).size();
       if (nodes_ > kMostNodes)
         return bad_model("calls of functions come to more than {} operators", kMostNodes);
-      return with_arguments(*callee, *call);
+      return with_own_literals(TRY(with_arguments(*callee, *call)));
     });
     return rewriter.rewrite(function);
+  }
+
+  // A function that is called twice hands control flow a literal of its own at each place, since
+  // passes rewrite these one by one.
+  Result<Expr> with_own_literals(const Expr& body) {
+    Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+      const auto* literal = as<FunctionNode>(rebuilt);
+      if (literal == nullptr || literal->attrs.has("Primitive")) return rebuilt;
+      std::vector<Expr> params = literal->params;
+      std::unordered_map<const ExprNode*, Expr> own;
+      if (!placed_.insert(rebuilt).second)
+        for (Expr& param : params)
+          param = own[param.get()] = make_var(as<VarNode>(param)->name, param->type());
+      const Expr inside = TRY(with_own_literals(TRY(substitute(literal->body, own))));
+      return inside == literal->body ? rebuilt
+                                     : make_function(std::move(params), inside, literal->attrs);
+    });
+    return rewriter.rewrite(body);
   }
 
   const Module& module_;
   std::map<std::string, Function> done_;
   std::set<std::string> open_;  // those that are being walked over
+  std::set<Expr> placed_;       // literals
   size_t nodes_ = 0;
 };
 

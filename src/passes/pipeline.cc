@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
+#include <unordered_map>
 
 #include "base/dump_folder.h"
 #include "base/files.h"
@@ -43,16 +44,22 @@ Status dump(const DumpFolder& dumps, const Module& module, size_t index, const s
   return write_file_atomically(path, to_text(named, options));
 }
 
-// A pass of a function, and of those that its control flow runs.
+// A pass of a function, and of those that its control flow runs. What several calls share stays
+// one.
 Result<Function> rewrite_all(const Function& function,
                              const std::function<Result<Function>(const Function&)>& rewrite) {
+  std::unordered_map<const ExprNode*, Expr> rewritten;
   Rewriter inside([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
     const auto* call = as<CallNode>(rebuilt);
     if (call == nullptr || call->op == nullptr) return rebuilt;
     std::vector<Expr> args = call->args;
-    for (Expr& arg : args)
-      if (arg->kind() == ExprKind::kFunction)
-        arg = TRY(rewrite_all(std::static_pointer_cast<const FunctionNode>(arg), rewrite));
+    for (Expr& arg : args) {
+      if (arg->kind() != ExprKind::kFunction) continue;
+      Expr& known = rewritten[arg.get()];
+      if (known == nullptr)
+        known = TRY(rewrite_all(std::static_pointer_cast<const FunctionNode>(arg), rewrite));
+      arg = known;
+    }
     if (args == call->args) return rebuilt;
     return make_call(*call->op, std::move(args), call->attrs, rebuilt->origin());
   });

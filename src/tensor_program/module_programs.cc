@@ -115,16 +115,25 @@ Result<Expr> linked_call(const ProgramFunction& function, const CallNode& call,
   return placed(made, rest, Placed::kComputed);
 }
 
-/// The function, and function literals inside, with each call replaced by what the rule gives for
-/// it.
+/// The module's functions, and function literals inside, with each call replaced by what the rule
+/// gives for it. A literal that stands in several functions stays one.
 using CallRule = std::function<Result<Expr>(const Expr& call)>;
-Result<Function> with_calls(const Function& function, const CallRule& rule) {
-  Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
-    if (rebuilt->kind() == ExprKind::kFunction)
-      return Expr(TRY(with_calls(std::static_pointer_cast<const FunctionNode>(rebuilt), rule)));
-    return rebuilt->kind() == ExprKind::kCall ? rule(rebuilt) : rebuilt;
-  });
-  return rewriter.rewrite(function);
+Status replace_calls(Module& module, const CallRule& rule) {
+  std::map<Expr, Expr> literals;
+  std::function<Result<Function>(const Function&)> replaced = [&](const Function& function) {
+    Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+      if (rebuilt->kind() == ExprKind::kFunction) {
+        Expr& known = literals[rebuilt];
+        if (known == nullptr)
+          known = TRY(replaced(std::static_pointer_cast<const FunctionNode>(rebuilt)));
+        return known;
+      }
+      return rebuilt->kind() == ExprKind::kCall ? rule(rebuilt) : rebuilt;
+    });
+    return rewriter.rewrite(function);
+  };
+  for (auto& [name, function] : module.functions) function = TRY(replaced(function));
+  return {};
 }
 
 /// Attaches what is called, under a symbol of its own, and declares it.
@@ -241,7 +250,7 @@ Result<bool> link_programs(Module& module) {
     if (program == nullptr) return expr;
     return linked_call(*program, *call, global->name);
   };
-  for (auto& [name, function] : module.functions) function = TRY(with_calls(function, by_operator));
+  TRY(replace_calls(module, by_operator));
   std::erase_if(module.abstract_functions, [](const auto& entry) {
     return dynamic_cast<const ProgramFunction*>(entry.second.get()) != nullptr ||
            dynamic_cast<const LabelledFunction*>(entry.second.get()) != nullptr;
@@ -286,7 +295,7 @@ Result<Module> named_programs(const Module& module) {
     }
     return make_function_call(global, std::move(args), expr->origin());
   };
-  for (auto& [name, function] : named.functions) function = TRY(with_calls(function, by_name));
+  TRY(replace_calls(named, by_name));
   return named;
 }
 

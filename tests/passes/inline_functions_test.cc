@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "frontend/script/script.h"
+#include "ir/op.h"
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "passes/devices/operators.h"
 #include "passes/verify.h"
+#include "tensor_program/call.h"
+#include "tensor_program/module_programs.h"
 
 namespace collage {
 namespace {
@@ -106,6 +110,32 @@ def @main(%a: float32) {
   %0(%a)
 }
 )");
+}
+
+// Passes rewrite literals one by one, so each place has its own. Kernels, which no pass enters,
+// stay one function, and programs are linked in them once.
+TEST(InlineFunctions, LiteralsOfFunctionsThatAreCalledTwiceAreEachTheirOwn) {
+  register_operators();
+  if (find_op(tensor_program::kCallOp) == nullptr) tensor_program::register_call_ops();
+  Result<Module> module = tensor_program::parse_module_text(R"(
+program @half { param a: float32[4]; result b[i:4] = a[i] * 0.5f; }
+def @kernel(%x: Tensor[(4), float32], Primitive=1) -> Tensor[(4), float32] { exp(@half(%x)) }
+def @chosen(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+  %0 = fn (%y: Tensor[(4), float32]) { @half(@kernel(%y)) };
+  %1 = fn (%y: Tensor[(4), float32]) { %y };
+  control.if(True, %0, %1, %x)
+}
+def @main(%x: Tensor[(4), float32]) {
+  %0 = fn (%i: int64, %s: Tensor[(4), float32]) { (True, @chosen(@kernel(%s))) };
+  %1 = control.loop(2i64, True, %0, %x, states=1);
+  @chosen(@chosen(%1.0))
+}
+)");
+  ASSERT_TRUE(module.ok()) << module.status().to_string();
+  ASSERT_TRUE(inline_functions(*module).value());
+  EXPECT_TRUE(verify(*module).ok()) << verify(*module).to_string();
+  ASSERT_TRUE(tensor_program::link_programs(*module).value());
+  EXPECT_TRUE(verify(*module).ok()) << verify(*module).to_string();
 }
 
 TEST(InlineFunctions, NothingToDo) {

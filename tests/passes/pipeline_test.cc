@@ -80,6 +80,19 @@ def @main(%c: bool, %x: Tensor[(2), float16]) {
   EXPECT_TRUE(structural_equal(module, expected)) << to_text(module);
 }
 
+TEST(Pipeline, AFunctionThatSeveralCallsShareStaysOne) {
+  Module module = parse_module_text(R"(
+def @main(%x: Tensor[(2), float32], %go: bool) {
+  %0 = fn (%y: Tensor[(2), float32]) { nn.relu(multiply(%y, 1f)) };
+  control.if(%go, %0, %0, control.if(%go, %0, %0, %x))
+}
+)");
+  ASSERT_TRUE(simplification_pipeline().run(module).ok());
+  EXPECT_TRUE(verify(module).ok()) << verify(module).to_string();
+  const std::string text = to_text(module);
+  EXPECT_EQ(text.find("fn ("), text.rfind("fn (")) << text;
+}
+
 TEST(Pipeline, RunsInOrderAndReports) {
   Module module = parse_module_text(kText);
   Result<std::vector<PassRecord>> records = simplification_pipeline().run(module);
