@@ -14,6 +14,7 @@ Options: torch.compile(model, backend="collage", options={"effort": "fast"}) tak
 from __future__ import annotations
 
 import collections
+import copy
 import logging
 import operator
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
@@ -127,14 +128,25 @@ def _unless_overlapping(run: Callable[..., Any], graph: GraphModule, written: Se
     return call
 
 
-def _compiled(module: GraphModule, frozen: set[int], options: dict[str, Any]) -> Callable[..., Any]:
-    """The graph with its parts as Collage's."""
+def _compiled(module: GraphModule, frozen: set[int], options: dict[str, Any], labels: bool = True) -> Callable[..., Any]:
+    """The graph with its parts as Collage's. `labels`: operators that Collage lacks are calls of PyTorch inside a part where that joins parts."""
     with torch._subclasses.fake_tensor.unset_fake_temporarily():
-        supported = _supported(module.graph) - _shared_views(module)
+        shared = _shared_views(module)
+        supported = _supported(module.graph) - shared
+        wider = _supported(module.graph, labels=True) - shared if labels and len(_partitions(module, supported)[1]) > 1 else supported
+        labels = wider > supported and len(_partitions(module, wider)[1]) < len(_partitions(module, supported)[1])
+    if labels:
+        log.info("called by labels: %s", _counted(wider - supported))
+        supported = wider
+
+    def part_of(part: GraphModule, weights: set[Node]) -> Part:
+        held = {i for i, node in enumerate(placeholders(part)) if node in weights}
+        return Part(part, weights, options, (lambda: _compiled(copy.deepcopy(part), held, options, labels=False)) if labels else None)
+
     whole = len(supported) == sum(node.op not in ("placeholder", "output") for node in module.graph.nodes)
     if whole and _are_results(module) and _computes(supported):
         log.info("all %d operators in Collage", len(supported))
-        return Part(module, {node for i, node in enumerate(placeholders(module)) if i in frozen}, options)
+        return part_of(module, {node for i, node in enumerate(placeholders(module)) if i in frozen})
     split = _split(module, supported)
     weights = {node for i, node in enumerate(placeholders(split)) if i in frozen}
     parts = [node for node in split.graph.nodes if node.op == "call_module" and str(node.target).startswith(_PREFIX)]
@@ -145,16 +157,21 @@ def _compiled(module: GraphModule, frozen: set[int], options: dict[str, Any]) ->
         part = getattr(split, node.target)
         held = {inner for inner, outer in zip(placeholders(part), node.args) if outer in weights}
         delattr(split, node.target)
-        node.op, node.target = "call_function", Part(part, held, options)
+        node.op, node.target = "call_function", part_of(part, held)
         node.target.__name__ = node.name
     split.recompile()
-    left = collections.Counter(str(node.target) for node in split.graph.nodes
-                               if node.op == "call_function" and not isinstance(node.target, Part) and node.target not in _FREE)
+    left = _counted(node for node in split.graph.nodes
+                    if node.op == "call_function" and not isinstance(node.target, Part) and node.target not in _FREE)
     if left:
-        log.info("%d parts in Collage: in PyTorch %s", len(parts), ", ".join(f"{name} x{count}" for name, count in sorted(left.items())))
+        log.info("%d parts in Collage: in PyTorch %s", len(parts), left)
     else:
         log.info("all but views in Collage")
     return split.forward
+
+
+def _counted(nodes: Iterable[Node]) -> str:
+    """What they call, and how often."""
+    return ", ".join(f"{name} x{count}" for name, count in sorted(collections.Counter(str(node.target) for node in nodes).items()))
 
 
 # Which nodes are Collage's.
@@ -170,9 +187,9 @@ def _computes(nodes: Iterable[Node]) -> bool:
     return any(node.op == "call_function" and node.target not in _FREE for node in nodes)
 
 
-def _supported(graph: torch.fx.Graph) -> set[Node]:
+def _supported(graph: torch.fx.Graph, labels: bool = False) -> set[Node]:
     """The nodes that Collage computes, each tried on the types of what it reads."""
-    lowering, found = aten.Lowering(), set()
+    lowering, found = aten.Lowering(labels), set()
     for node in graph.nodes:
         meta = node.meta.get("val")
         if node.op == "call_function" and not isinstance(meta, (torch.SymInt, torch.SymFloat, torch.SymBool, int, float, bool)):
@@ -220,8 +237,8 @@ def _shared_views(module: GraphModule) -> set[Node]:
     return {node for some in chains.values() if len(some) > 1 for chain in some for node in chain if node.target is not operator.getitem}
 
 
-def _split(module: GraphModule, supported: set[Node]) -> GraphModule:
-    """With the supported nodes in modules of their own, as few as the graph allows."""
+def _partitions(module: GraphModule, supported: set[Node]) -> tuple[Any, list[Any]]:
+    """The supported nodes in as few parts as the graph allows, and what makes modules of these."""
     from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
     from torch.fx.passes.operator_support import OperatorSupportBase
 
@@ -229,9 +246,14 @@ def _split(module: GraphModule, supported: set[Node]) -> GraphModule:
         def is_node_supported(self, submodules: Any, node: Node) -> bool:
             return node in supported
 
+    partitioner = CapabilityBasedPartitioner(module, Support(), allows_single_node_partition=True)
+    return partitioner, [partition for partition in partitioner.propose_partitions() if _computes(partition.nodes)]
+
+
+def _split(module: GraphModule, supported: set[Node]) -> GraphModule:
+    """With the supported nodes in modules of their own."""
     while True:
-        partitioner = CapabilityBasedPartitioner(module, Support(), allows_single_node_partition=True)
-        partitions = [partition for partition in partitioner.propose_partitions() if _computes(partition.nodes)]
+        partitioner, partitions = _partitions(module, supported)
         # What a part gives is a new tensor: a view of something keeps its strides only where it is dense.
         sparse = {node for partition in partitions for node in partition.nodes
                   if isinstance(node.meta["val"], torch.Tensor) and order_of(node.meta["val"]) is None

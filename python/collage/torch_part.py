@@ -59,8 +59,10 @@ class Part:
     compiled without measuring, unless their costs are known; all programs share one set of weights.
     """
 
-    def __init__(self, module: GraphModule, weights: set[Node], options: dict[str, Any]) -> None:
+    def __init__(self, module: GraphModule, weights: set[Node], options: dict[str, Any], otherwise: Optional[Callable[[], Callable[..., Any]]] = None) -> None:
         self._module = module
+        self._otherwise = otherwise  # makes what computes the graph if a program cannot be compiled; none: PyTorch does
+        self._instead: Optional[Callable[..., Any]] = None  # what it made
         self._options = options
         self._inputs = placeholders(module)
         self._single = not isinstance(next(node for node in reversed(module.graph.nodes) if node.op == "output").args[0], (tuple, list))
@@ -84,6 +86,8 @@ class Part:
 
     def _make(self, key: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
         with self._making:
+            if self._instead is not None:
+                return self._instead
             changed = self._weights.changed(inputs) if self._weights is not None else []
             if changed:
                 log.info("weights changed: compiling anew")
@@ -107,6 +111,10 @@ class Part:
                     return self._module.forward
                 program.compile({"shared_weights": self._weights.shared, **self._options}, first, little)
             except (aten.Unsupported, collage.Error) as wrong:
+                if self._otherwise is not None:
+                    log.info("no operators by labels: %s", one_line(wrong))
+                    self._instead = self._otherwise()
+                    return self._instead
                 tell(self._module, one_line(wrong))
                 program = self._module.forward
             self._programs[key] = program
@@ -175,7 +183,7 @@ def function_of(module: GraphModule, inputs: Sequence[Any], constants: Mapping[i
 
     `constants` stand for some of the inputs. `laid_out`: inputs and results are in the order of dimensions in which they lie in memory; else all are contiguous.
     """
-    lowering, parameters, given, results = aten.Lowering(), [], [], []
+    lowering, parameters, given, results = aten.Lowering(labels=laid_out), [], [], []
     for i, (node, value) in enumerate(zip(placeholders(module), inputs)):
         if not isinstance(value, torch.Tensor):
             lowering.values[node] = value

@@ -8,6 +8,7 @@ import sys
 
 import cases
 from cases import case
+from told import Told
 
 import numpy as np
 import torch
@@ -296,6 +297,38 @@ def schemas_of_the_database():
             and "depend on values" not in why and not any(kind in why for kind in ("Layout", "Device", "MemoryFormat"))}
     assert set(left) <= {"torch.geqrf.default", "torch.histogram.bin_ct", "torch.histogram.bins_tensor", "torch.scatter.reduce", "torch.gather.default"}, left
     assert computed > 330, (computed, refused)
+
+
+def told(function, *args):
+    """What is logged while a function is compiled and compared with eager."""
+    lines = Told().lines
+    cases.both(function, *args)
+    return [line for line in lines if "by labels" in line or "in Collage" in line]
+
+
+@case
+def inside_a_part():
+    """An operator that Collage lacks joins the parts before and behind it, unless that is in vain: compiled without, it stays in PyTorch."""
+    first, last = cases.mlp(16, 32, 24), cases.mlp(24, 32, 8)
+    x = torch.randn(6, 16)
+
+    def values(x):
+        return last(torch.cummax(first(x), 1).values)
+
+    assert told(values, x) == ["called by labels: aten.cummax.default x1", "all 14 operators in Collage"], told(values, x)
+
+    def places(x):
+        return last(torch.cummax(first(x), 1).indices.float())
+
+    assert told(places, x) == ["2 parts in Collage: in PyTorch aten.cummax.default x1"], told(places, x)
+    behind = told(lambda x: torch.cummax(first(x), 1).values, x)
+    assert behind == ["1 parts in Collage: in PyTorch aten.cummax.default x1"], behind
+
+    def root(x):
+        return last(torch.linalg.cholesky_ex(torch.eye(24) * x, check_errors=True).L)  # of what is drawn to check a program it has none
+
+    refused = told(root, torch.rand(24) + 1)
+    assert [line.split(": ")[0] for line in refused] == ["called by labels", "all 10 operators in Collage", "no operators by labels", "2 parts in Collage"], refused
 
 
 @case

@@ -106,10 +106,11 @@ def shape_of(tensor: torch.Tensor) -> list[int]:
 
 
 class Lowering:
-    """Converts nodes one after the other; `values` holds what they gave."""
+    """Converts nodes one after the other; `values` holds what they gave. With `labels` nodes that nothing converts are calls of PyTorch."""
 
-    def __init__(self) -> None:
+    def __init__(self, labels: bool = False) -> None:
         self.values: dict[Node, Value] = {}
+        self._labels = labels
 
     def convert(self, node: Node) -> Value:
         """The node's value; Unsupported, or collage.Error, where it has none. Does not compare it with what PyTorch says."""
@@ -128,6 +129,8 @@ class Lowering:
                 raise Unsupported("a result that Collage does not compute")
             return value
         convert = TABLE.get(node.target)
+        if convert is None and self._labels and isinstance(node.target, torch._ops.OpOverload):
+            return by_label(node, args, kwargs)
         if convert is None:
             raise Unsupported(f"{node.target} is no operator that Collage has")
         return convert(*args, **kwargs, **({"result": Result(node)} if convert in _WITH_RESULT else {}))
@@ -142,6 +145,28 @@ class Lowering:
         if isinstance(value, torch.SymInt):
             return concrete(value)
         return value
+
+
+def by_label(node: Node, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+    """A call of the operator by its label (`collage.torch_labels`): of real numbers, since what draws or checks inputs knows no others that fit."""
+    schema, names, tensors, attributes = node.target._schema, [], [], {}
+    for name, value in {**dict(zip([argument.name for argument in schema.arguments], args)), **kwargs}.items():
+        values = value if isinstance(value, list) and value else [value]
+        if all(isinstance(one, Expression) for one in values):
+            names += [name] * len(values)
+            tensors += values
+        elif value is not None:
+            attributes[name] = value
+    if node.target.namespace != "aten" or node.target.is_view or not tensors:
+        raise Unsupported(f"{node.target} is no function of tensors")
+    label = f"torch.{schema.name.split('::')[1]}.{node.target._overloadname}"
+    made = call("external_function", *tensors, label=label, tensors=", ".join(names), **attributes)
+    several = len(schema.returns) > 1
+    used = {user.args[1] for user in node.users} if several else {0}
+    results = tuple(graph.item(made, i) for i in range(len(schema.returns))) if several else (made,)
+    if not all(x.dtype in ("float32", "float64") for x in [*tensors, *(results[i] for i in used)]):
+        raise Unsupported(f"{node.target} of other numbers than real ones")
+    return results if several else made
 
 
 def agrees(value: Value, meta: Any) -> bool:
