@@ -182,9 +182,11 @@ class ScriptGraph {
     const OpDef* op = find_op(name);
     if (op == nullptr) op = find_op("nn." + name);
     if (op == nullptr) return at(start, unsupported("unknown operator '{}'", start.text));
-    auto [args, attrs] = TRY(parse_call_arguments(
+    auto [args, read] = TRY(parse_call_arguments(
         reader_, [&] { return expression(); },
         [&](const std::string& attr) { return attribute(*op, attr); }));
+    Attrs attrs;
+    for (const auto& [attr, value] : read.entries()) attrs.set(keyword_argument(attr), value);
     if (flat && args.size() == 1 && args[0]->type().is_tensor())
       attrs.set("newshape", Ints{num_elements(args[0]->tensor_type().shape)});
     const Expr made =

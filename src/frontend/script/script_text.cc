@@ -182,7 +182,7 @@ class GraphScript {
     if (call->op != nullptr) {
       const std::string attrs =
           TRY(with_commas(stated_attrs(*call), [](const auto& entry) -> Result<std::string> {
-            return TRY(script_name(entry.first)) + "=" + attr_script(entry.second);
+            return TRY(keyword_argument_script(entry.first)) + "=" + attr_script(entry.second);
           }));
       return fmt::format("R.{}({}{}{})", call->op->name, args, attrs.empty() ? "" : separator,
                          attrs);

@@ -14,6 +14,10 @@ constexpr std::string_view kKeywords[] = {
     "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
     "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
+bool is_keyword(std::string_view name) {
+  return std::count(std::begin(kKeywords), std::end(kKeywords), name) > 0;
+}
+
 Result<std::string> read_scope(TextReader& reader) {
   const Token here = reader.token();
   const std::string name = TRY(read_string(reader, "the name of a memory scope"));
@@ -101,8 +105,17 @@ std::string attr_script(const AttrValue& value) {
 
 Result<std::string> script_name(const std::string& name) {
   const bool plain = NameSupply().fresh(name) == name;  // of letters that names have
-  if (plain && std::count(std::begin(kKeywords), std::end(kKeywords), name) == 0) return name;
+  if (plain && !is_keyword(name)) return name;
   return unsupported("{} is no name in script", attr_to_string(AttrValue(name)));
+}
+
+Result<std::string> keyword_argument_script(const std::string& name) {
+  return is_keyword(name) ? name + "_" : script_name(name);
+}
+
+std::string keyword_argument(const std::string& script) {
+  const std::string name = script.substr(0, script.find_last_not_of('_') + 1);
+  return name + "_" == script && is_keyword(name) ? name : script;
 }
 
 }  // namespace collage::tensor_program

@@ -65,6 +65,9 @@ Result<Attrs> read_attrs(TextReader& reader);
 std::string attr_script(const AttrValue& value);
 /// Returns the name if Python takes it for one.
 Result<std::string> script_name(const std::string& name);
+/// An attribute of a call: from_ where its name is a word of Python's, from.
+Result<std::string> keyword_argument_script(const std::string& name);
+std::string keyword_argument(const std::string& script);
 
 /// Returns what `print` gives for each, with commas between.
 template <typename Items, typename Print>

@@ -9,6 +9,7 @@
 #include "ir/op.h"
 #include "ir/structural.h"
 #include "ir/text_printer.h"
+#include "ops/placement.h"
 #include "ops/registry.h"
 #include "tensor_program/module_programs.h"
 #include "tensor_program/parsing.h"
@@ -409,6 +410,16 @@ TEST_F(Script, IsToldFromRelayText) {
   EXPECT_FALSE(is_script("def @main(%x: float32) {\n  @ir_module(%x)\n}"));
   EXPECT_FALSE(is_script(""));
   EXPECT_TRUE(parse_module_text("program @f { param x: float32[2]; result y[i:2] = x[i]; }").ok());
+}
+
+// Python's words as names of attributes.
+TEST_F(Script, KeywordsOfPythonHaveALineBehindThem) {
+  register_placement_ops();
+  const Module module =
+      from_relay("def @main(%x: float32) { device_copy(%x, from=\"cpu:0\", to=\"gpu:0\") }");
+  EXPECT_THAT(to_script(module).value(),
+              HasSubstr("R.device_copy(x, from_=\"cpu:0\", to=\"gpu:0\")"));
+  expect_script_round_trip(module);
 }
 
 TEST_F(Script, WhatItCannotSayIsRefused) {
