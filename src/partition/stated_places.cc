@@ -1,10 +1,14 @@
 #include "partition/stated_places.h"
 
+#include "ops/control.h"
 #include "ops/placement.h"
 
 namespace collage {
 
 StatedPlaces::StatedPlaces(const DataflowGraph& graph) : places_(graph.size(), DeviceConstraint()) {
+  for (const DataflowGraph::Node& node : graph.nodes())
+    if (const auto* call = as<CallNode>(node.expr); call != nullptr && is_control(*call))
+      control_.insert(node.index);
   for (const DataflowGraph::Node& node : graph.nodes()) {
     const auto placement = device_placement(node.expr);
     if (!placement) continue;
@@ -20,7 +24,7 @@ StatedPlaces::StatedPlaces(const DataflowGraph& graph) : places_(graph.size(), D
 
 void StatedPlaces::join_into(PostDfsIndex node, const DeviceConstraint& constraint) {
   std::optional<DeviceConstraint>& place = places_[node];
-  if (!place) return;
+  if (!place || control_.contains(node)) return;
   const auto joined = join(*place, constraint);
   if (!joined) contradiction_ = {*place, constraint};
   place = joined;
@@ -42,7 +46,7 @@ void StatedPlaces::place_readers(const DataflowGraph& graph, PostDfsIndex value,
 bool StatedPlaces::hold(const DataflowGraph& graph, const SubGraph& kernel,
                         const std::vector<Encoding>& inputs,
                         const std::vector<Encoding>& outputs) const {
-  if (!state_scopes()) return true;
+  if (!state_scopes() || kernel.inside().intersects(control_)) return true;
   bool holds = true;
   size_t leaf = 0;
   kernel.exit().for_each([&](PostDfsIndex exit) {

@@ -1,6 +1,7 @@
 // Placements (on_device, device_copy): where their operand is computed and what reads their result,
 // and the memory scopes of both. A placement is no part of a kernel, so its operand is an exit of
-// any kernel that computes it, and its result an input of any that reads it.
+// any kernel that computes it, and its result an input of any that reads it. Control flow is the
+// host's, whatever is stated: what it takes and gives is copied.
 #pragma once
 
 #include <map>
@@ -38,7 +39,7 @@ class StatedPlaces {
   void place_readers(const DataflowGraph& graph, PostDfsIndex value,
                      const DeviceConstraint& constraint);
 
-  IndexSet with_scope_;
+  IndexSet control_, with_scope_;
   std::map<PostDfsIndex, std::string> read_in_scope_;
 };
 
