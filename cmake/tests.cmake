@@ -162,6 +162,11 @@ target_link_libraries(collage_conformance INTERFACE collage_compiler collage_dyn
 # Nor has tests/modules: modules of graph functions, tensor programs and functions of libraries, compiled and run.
 add_library(collage_modules INTERFACE)
 target_link_libraries(collage_modules INTERFACE collage_compiler)
+# Nor have tests/random_modules, on the simulated accelerator among others.
+add_library(collage_random_modules INTERFACE)
+target_link_libraries(collage_random_modules INTERFACE collage_compiler)
+target_sources(collage_random_modules INTERFACE ${PROJECT_SOURCE_DIR}/tests/simulated/backend.cc
+                                                ${PROJECT_SOURCE_DIR}/tests/simulated/memory.cc)
 
 # Nor has tests/fuzz, whose folders give readers of files what these do not expect. It changes models by the description of
 # the ONNX format, which the importer's classes leave out.

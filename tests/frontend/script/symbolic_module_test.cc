@@ -4,12 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "frontend/script/script.h"
 #include "ir/structural.h"
 #include "ir/text_printer.h"
 #include "ops/registry.h"
+#include "random_module.h"
 #include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
@@ -208,102 +207,19 @@ class Module:
   EXPECT_EQ(module.signature(), "fn (%x: Tensor[(n, 4), float32]) -> Tensor[(n, 4), float32]");
 }
 
-/// Random functions, each a text with its extents in braces.
-class RandomFamily {
- public:
-  explicit RandomFamily(uint64_t seed) : rng_(seed) {}
-
-  std::string make() {
-    const std::vector<std::string> shape = {"n", pick({"m", "4", "n"}), pick({"2 * m + 1", "3"})};
-    std::string text = "def @main(%x: " + type(shape) + ", %y: Tensor[({n}, {m}), float32]) {\n";
-    shape_ = shape;
-    std::string value = "%x";
-    const size_t steps = 1 + below(5);
-    for (size_t i = 0; i < steps; ++i) {
-      const std::string next = "%" + std::to_string(i);
-      text += "  " + next + " = " + step(value) + ";\n";
-      value = next;
-    }
-    return text + "  (" + value + ", %y)\n}\n";
-  }
-
- private:
-  size_t below(size_t bound) { return rng_() % bound; }
-  std::string pick(const std::vector<std::string>& of) { return of[below(of.size())]; }
-  static std::string list(const std::vector<std::string>& dims) {
-    std::string text;
-    for (const std::string& dim : dims) text += (text.empty() ? "{" : ", {") + dim + "}";
-    return text;
-  }
-  static std::string type(const std::vector<std::string>& dims) {
-    return "Tensor[(" + list(dims) + "), float32]";
-  }
-
-  std::string step(const std::string& value) {
-    switch (below(5)) {
-      case 0:
-        return "exp(" + value + ")";
-      case 1: {
-        std::string product;
-        for (const std::string& dim : shape_)
-          product += (product.empty() ? "(" : " * (") + dim + ")";
-        shape_ = {"1", product};
-        return "reshape(" + value + ", newshape=[" + list(shape_) + "])";
-      }
-      case 2: {
-        std::rotate(shape_.begin(), shape_.begin() + 1, shape_.end());
-        std::string axes;
-        for (size_t i = 0; i < shape_.size(); ++i)
-          axes += (i > 0 ? ", " : "") + std::to_string((i + 1) % shape_.size());
-        return "transpose(" + value + ", axes=[" + axes + "])";
-      }
-      case 3:
-        shape_[0] = "(" + shape_[0] + ") * 2";
-        return "concatenate((" + value + ", " + value + "), axis=0)";
-      default: {
-        std::string ends = "{" + shape_[0] + "}";
-        shape_[0] = "((" + shape_[0] + ") + 1) / 2";
-        return "strided_slice(" + value + ", begin=[0], end=[" + ends + "], strides=[2], axes=[0])";
-      }
-    }
-  }
-
-  std::mt19937_64 rng_;
-  std::vector<std::string> shape_;
-};
-
-/// The text with every {extent} as `replace` has it.
-std::string with_extents(const std::string& text,
-                         const std::function<std::string(const std::string&)>& replace) {
-  std::string result;
-  for (size_t i = 0; i < text.size(); ++i) {
-    // A brace of a function has a blank or a line's end behind it.
-    const size_t close = text.find('}', i);
-    if (text[i] != '{' || text[i + 1] == '\n') {
-      result += text[i];
-      continue;
-    }
-    result += replace(text.substr(i + 1, close - i - 1));
-    i = close;
-  }
-  return result;
-}
-
 TEST(SymbolicModule, RandomInstancesAreTheModulesOfNumbers) {
   register_all_ops();
   size_t with_terms = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
-    const std::string text = RandomFamily(seed).make();
-    const std::string family = with_extents(text, [](const std::string& dim) { return dim; });
+    const std::string family = collage::testing::RandomModule(seed).text();
     const SymbolicModule module = read(family);
     ASSERT_FALSE(module.symbols().empty()) << family;
     for (const Symbols& values :
          {Symbols{{"n", 1}, {"m", 1}}, Symbols{{"n", 5}, {"m", 2}}, Symbols{{"n", 4}, {"m", 9}}}) {
-      const std::string numbers = with_extents(text, [&](const std::string& dim) {
-        TokenReader tokens(dim);
-        return std::to_string(value_of(parse_extent(tokens).value(), values).value());
-      });
+      collage::testing::RandomModuleOptions options;
+      options.values = {values.at("n"), values.at("m")};
+      const std::string numbers = collage::testing::RandomModule(seed, options).text();
       const Result<Module> expected = parse_module_text(numbers);
       ASSERT_TRUE(expected.ok()) << expected.status().to_string() << "\n" << numbers;
       const Result<Module> made = module.instantiate(values);
