@@ -119,6 +119,8 @@ def _overloads(label: str) -> list[Any]:
         functions = [overload for overload in overloads if _is_function(overload._schema)]
         if overloads and not functions:
             raise Error(ErrorCode.UNSUPPORTED, "it is no function from tensors to new tensors")
+        if overloads and any(word in packet.__name__ for word in ("empty", "resize")):
+            raise Error(ErrorCode.UNSUPPORTED, "it gives memory that nobody wrote")
         pure = [overload for overload in functions if torch.Tag.nondeterministic_seeded not in overload.tags]
         if functions and not pure:
             raise Error(ErrorCode.UNSUPPORTED, "it draws random numbers: calls give what their inputs say")
