@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/no_exceptions.h"
 #include "runtime/awaited_steps.h"
+#include "runtime/device_tensors.h"
 #include "runtime/huge_pages.h"
 #include "runtime/run_number.h"
 
@@ -90,7 +91,9 @@ Executor::Executor(std::shared_ptr<const Plan> plan, std::vector<Arena> arenas, 
   }
   uses_team_ = std::any_of(groups_.begin(), groups_.end(),
                            [](const Group& group) { return group.use == ThreadUse::kTeam; });
+  find_transfers();
   staged_inputs_.resize(plan_->inputs.size());
+  is_staged_.resize(plan_->outputs.size());
   staged_outputs_.resize(plan_->outputs.size());
 }
 
@@ -123,6 +126,61 @@ void Executor::find_slot(const Buffer& buffer, void** pointer) {
   }
 }
 
+void Executor::find_transfers() {
+  const std::vector<Buffer>& buffers = plan_->buffers;
+  std::vector<size_t> writers(buffers.size());  // of each buffer, and of parts of it
+  const auto whole = [&](BufferId id) {
+    return buffers[id].place == Buffer::Place::kPart ? buffers[id].index : id;
+  };
+  for (const Step& step : plan_->steps)
+    for (const BufferId output : step.outputs) ++writers[whole(output)];
+  const auto is_on_device = [&](BufferId id) {
+    return buffers[id].place == Buffer::Place::kArena &&
+           !is_host_memory(buffers[id].encoding.device) && writers[id] == 1;
+  };
+  std::vector<bool> taken(buffers.size());
+  for (size_t s = 0; s < plan_->steps.size(); ++s) {
+    const Step& step = plan_->steps[s];
+    if (!step.target.empty() || step.inputs.size() != 1 || step.outputs.size() != 1) continue;
+    const BufferId from = step.inputs[0], to = step.outputs[0];
+    const Encoding &given = buffers[from].encoding, &made = buffers[to].encoding;
+    if (given.dtype != made.dtype || !(given.layout == made.layout)) continue;
+    if (buffers[from].place == Buffer::Place::kInput && is_on_device(to)) {
+      to_devices_.push_back({s, buffers[from].index, to});
+      taken[to] = true;
+    } else if (buffers[to].place == Buffer::Place::kOutput && is_on_device(from) && !taken[from] &&
+               output_slots_[buffers[to].index].size() == 1) {
+      from_devices_.push_back({s, buffers[to].index, from});
+      taken[from] = true;
+    }
+  }
+  for (std::vector<Transfer>* transfers : {&to_devices_, &from_devices_})
+    for (Transfer& transfer : *transfers)
+      for (size_t s = 0; s < bound_.size(); ++s) {
+        const auto add = [&](const std::vector<BufferId>& ids, std::vector<void*>& pointers) {
+          for (size_t i = 0; i < ids.size(); ++i) {
+            if (whole(ids[i]) != transfer.buffer) continue;
+            const bool is_part = ids[i] != transfer.buffer;
+            transfer.slots.push_back({&pointers[i], is_part ? buffers[ids[i]].offset : 0});
+          }
+        };
+        add(plan_->steps[s].inputs, bound_[s].inputs);
+        add(plan_->steps[s].outputs, bound_[s].outputs);
+      }
+}
+
+void Executor::use(const Transfer& transfer, const Tensor& given, const VirtualDevice& place) {
+  const Buffer& buffer = plan_->buffers[transfer.buffer];
+  bool& is_left_out = bound_[transfer.step].is_left_out;
+  if (buffer.encoding.device == place) {
+    is_left_out = true;
+    Executor::place(transfer.slots, const_cast<void*>(given.raw()));
+  } else if (is_left_out) {
+    is_left_out = false;
+    Executor::place(transfer.slots, in_arena(buffer.encoding.device, buffer.offset));
+  }
+}
+
 // Those that the caller gave.
 Status Executor::check_apart(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
   const auto lies = [](std::span<const Tensor> tensors, std::vector<TensorMemory>& memory) {
@@ -148,24 +206,47 @@ Status Executor::bind(std::span<const Tensor> inputs, std::span<Tensor> outputs)
     if (!outputs[i].defined()) outputs[i] = TRY(Tensor::allocate(type.dtype, type.shape));
     TRY(check_tensor(outputs[i], plan_->outputs[i], "output"));
   }
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Tensor& given = inputs[i];
-    void* memory = const_cast<void*>(given.raw());
-    if (!is_aligned(memory)) {
-      Tensor& staged = staged_inputs_[i];
-      if (!staged.defined()) staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
+  for (size_t i = 0; i < inputs.size(); ++i) TRY(bind_input(i, inputs[i]));
+  for (size_t i = 0; i < outputs.size(); ++i) TRY(bind_output(i, outputs[i]));
+  return {};
+}
+
+Status Executor::bind_input(size_t i, const Tensor& given) {
+  const std::optional<PlaceOnDevice> on = place_of(given);
+  size_t left_out = 0;
+  for (const Transfer& transfer : to_devices_) {
+    if (transfer.index != i) continue;
+    use(transfer, given, on ? on->device : VirtualDevice());
+    left_out += bound_[transfer.step].is_left_out;
+  }
+  void* memory = const_cast<void*>(given.raw());
+  if ((on && left_out < input_slots_[i].size()) || (!on && !is_aligned(memory))) {
+    Tensor& staged = staged_inputs_[i];
+    if (!staged.defined()) staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
+    if (on) {
+      TRY(on->memory->read(staged.raw(), given.raw(), given.bytes()));
+    } else {
       std::memcpy(staged.raw(), given.raw(), given.bytes());
-      memory = staged.raw();
     }
-    place_input(i, memory);
+    memory = staged.raw();
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    Tensor& given = outputs[i];
-    Tensor& staged = staged_outputs_[i];
-    if (!is_aligned(given.raw()) && !staged.defined())
-      staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
-    place_output(i, is_aligned(given.raw()) ? given.raw() : staged.raw());
+  place_input(i, memory);
+  return {};
+}
+
+Status Executor::bind_output(size_t i, const Tensor& given) {
+  const std::optional<PlaceOnDevice> on = place_of(given);
+  bool is_in_place = !on && is_aligned(given.raw());
+  for (const Transfer& transfer : from_devices_) {
+    if (transfer.index != i) continue;
+    use(transfer, given, on ? on->device : VirtualDevice());
+    is_in_place |= bound_[transfer.step].is_left_out;
   }
+  is_staged_[i] = !is_in_place;
+  Tensor& staged = staged_outputs_[i];
+  if (is_staged_[i] && !staged.defined())
+    staged = TRY(Tensor::allocate(given.dtype(), given.shape()));
+  place_output(i, is_staged_[i] ? staged.raw() : const_cast<void*>(given.raw()));
   return {};
 }
 
@@ -178,6 +259,7 @@ Status Executor::execute(std::vector<double>* seconds) {
       Bound& bound = bound_[s];
       auto begin = seconds ? Clock::now() : Clock::time_point();
       ++begun;
+      if (bound.is_left_out) continue;
       if (bound.task != nullptr) {
         static_cast<CoreKernel*>(bound.kernel)->begin(*bound.task);
         if (seconds) status = bound.task->wait();
@@ -264,11 +346,11 @@ Status Executor::walk(std::span<const Tensor> inputs, std::span<Tensor> outputs,
     TRY(bind(inputs, outputs));
     for (size_t s = 0; s < bound_.size(); ++s) {
       Bound& bound = bound_[s];
+      if (bound.is_left_out) continue;
       TRY(run_kernel(s, bound.args()).with_context(plan_->steps[s].name));
     }
     TRY(synchronise());
-    give_outputs(outputs);
-    return {};
+    return give_outputs(outputs);
   });
 }
 
@@ -279,15 +361,22 @@ Status Executor::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
     if (seconds != nullptr) seconds->assign(plan_->steps.size(), 0.0);
     TRY(bind(inputs, outputs));
     TRY(execute(seconds));
-    give_outputs(outputs);
-    return {};
+    return give_outputs(outputs);
   });
 }
 
-void Executor::give_outputs(std::span<Tensor> outputs) {
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (!is_aligned(outputs[i].raw()))
-      std::memcpy(outputs[i].raw(), staged_outputs_[i].raw(), outputs[i].bytes());
+Status Executor::give_outputs(std::span<Tensor> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!is_staged_[i]) continue;
+    const void* made = staged_outputs_[i].raw();
+    if (const std::optional<PlaceOnDevice> on = place_of(outputs[i])) {
+      TRY(on->memory->write(outputs[i].raw(), made, outputs[i].bytes()));
+      TRY(on->memory->synchronise());
+    } else {
+      std::memcpy(outputs[i].raw(), made, outputs[i].bytes());
+    }
+  }
+  return {};
 }
 
 }  // namespace collage

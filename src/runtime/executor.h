@@ -37,7 +37,9 @@ class Executor {
   ThreadTeam* team();
   // Takes inputs and outputs in the plan's order. Shapes and dtypes must be the plan's (kBadModel
   // otherwise), and no output may overlap an input or another output. Allocates undefined outputs.
-  // Copies tensors that are not aligned to 64 bytes.
+  // Copies tensors that are not aligned to 64 bytes. Those in a device's memory (device_tensors.h)
+  // take the place of what the plan's transfers copy to or from there, and these are left out; what
+  // the plan uses elsewhere is copied.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   // Does the same as a run of a user, which has the next run number (run_number.h), from 0; all
   // other runs have number 0 and no effects.
@@ -68,6 +70,7 @@ class Executor {
     void* workspace;
     std::vector<size_t> awaited = {};          // steps (awaited_steps.h)
     std::unique_ptr<CoreTask> task = nullptr;  // of a step on cores of its own
+    bool is_left_out = false;                  // a transfer, in the run that is under way
 
     KernelArgs args() const { return {inputs.data(), outputs.data(), workspace}; }
   };
@@ -76,6 +79,14 @@ class Executor {
     size_t offset;  // bytes
   };
   using Slots = std::vector<Slot>;
+  // A step that copies an input to a device, or an output from there, unless the caller's tensor is
+  // on that device: then it stands in for the device's buffer.
+  struct Transfer {
+    size_t step;
+    size_t index;      // of the input or output
+    BufferId buffer;   // on the device, in an arena
+    Slots slots = {};  // of it
+  };
   struct Group {  // steps [begin, end) with equal thread use
     size_t begin, end;
     ThreadUse use;
@@ -98,13 +109,18 @@ class Executor {
   Status bind(std::span<const Tensor> inputs, std::span<Tensor> outputs);
   void* in_arena(const VirtualDevice& device, size_t offset) const;
   void find_slot(const Buffer& buffer, void** pointer);
+  void find_transfers();
+  Status bind_input(size_t i, const Tensor& given);
+  Status bind_output(size_t i, const Tensor& given);
+  // Places what lies on `place` in the transfer's stead; what does not, in the arena.
+  void use(const Transfer& transfer, const Tensor& given, const VirtualDevice& place);
   static void place(const Slots& slots, void* memory) {
     for (const Slot& slot : slots) *slot.pointer = static_cast<uint8_t*>(memory) + slot.offset;
   }
   Status execute(std::vector<double>* seconds);
   static Status run_step(const Bound* all, size_t s, Kernel& kernel);
-  Status synchronise();                          // waits for all devices
-  void give_outputs(std::span<Tensor> outputs);  // those that were staged
+  Status synchronise();                            // waits for all devices
+  Status give_outputs(std::span<Tensor> outputs);  // those that were staged
 
   std::shared_ptr<const Plan> plan_;
   std::vector<Arena> arenas_;
@@ -115,10 +131,12 @@ class Executor {
   std::unique_ptr<OfProcess<std::mutex>> running_;  // locked by the run that is under way
   std::vector<Bound> bound_;
   std::vector<Slots> input_slots_, output_slots_;
+  std::vector<Transfer> to_devices_, from_devices_;
   std::vector<Group> groups_;
   std::vector<TensorMemory> input_memory_, output_memory_;  // of the run that is under way
   uint64_t runs_ = 0;                                       // that had numbers
   std::vector<Tensor> staged_inputs_, staged_outputs_;  // aligned stand-ins, made once when needed
+  std::vector<bool> is_staged_;                         // outputs of the run that is under way
 };
 
 }  // namespace collage

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "collage/collage.h"
+#include "collage/device.h"
 #include "collage/module.h"
 #include "collage/passes.h"
 #include "compiler/compile.h"
@@ -173,15 +174,27 @@ class ModuleCheck {
     SCOPED_TRACE(options_.targets[0]);
     Result<Program> program = Program::compile(model, options_);
     ASSERT_TRUE(program.ok()) << program.status().to_string();
-    for (int run = 0; run < 2; ++run) {
-      const Result<std::vector<Tensor>> outputs = program->run(inputs);
-      ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
-      ASSERT_EQ(outputs->size(), expected.size());
+    const auto expect_right = [&](const std::vector<Tensor>& outputs) {
+      ASSERT_EQ(outputs.size(), expected.size());
       for (size_t i = 0; i < expected.size(); ++i) {
-        const Difference difference =
-            compare_tensors((*outputs)[i], expected[i], {.of_scale = 1e-4, .relative = 1e-3});
+        const Difference difference = compare_tensors(
+            copy_to("cpu", outputs[i]).value(), expected[i], {.of_scale = 1e-4, .relative = 1e-3});
         ASSERT_TRUE(difference.within) << "output " << i << ": " << difference.reason;
       }
+    };
+    // Every other run takes and gives tensors of a device, or of two.
+    for (size_t run = 0; run < 4; ++run) {
+      const auto place = [&](size_t i) {
+        return run % 2 == 0 ? "cpu" : (i + run) % 3 == 0 ? "simulated:1" : "simulated:0";
+      };
+      std::vector<Tensor> given, outputs;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        given.push_back(copy_to(place(i), inputs[i]).value());
+      for (size_t i = 0; i < expected.size(); ++i)
+        outputs.push_back(allocate_on(place(i), expected[i].dtype(), expected[i].shape()).value());
+      const Status ran = program->run(given, outputs);
+      ASSERT_TRUE(ran.ok()) << ran.to_string();
+      expect_right(outputs);
     }
   }
 

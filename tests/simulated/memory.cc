@@ -57,6 +57,7 @@ void* Memory::contents(const void* address, size_t bytes) {
 }
 
 Status Memory::write(void* to, const void* from, size_t bytes) {
+  ++copies_;
   std::vector<unsigned char> data(bytes);
   if (bytes > 0) std::memcpy(data.data(), from, bytes);
   queue_->add([this, to, data = std::move(data)]() -> Status {
@@ -70,6 +71,7 @@ Status Memory::write(void* to, const void* from, size_t bytes) {
 }
 
 Status Memory::read(void* to, const void* from, size_t bytes) {
+  ++copies_;
   TRY(queue_->wait());
   const void* contents = this->contents(from, bytes);
   if (contents == nullptr) return internal_error("{}: a read beside", device_text(device_));

@@ -3,6 +3,7 @@
 // is done when somebody waits for it, and no earlier.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -39,6 +40,8 @@ class Memory : public DeviceMemory {
   Status synchronise() override { return queue_->wait(); }
 
   size_t capacity() const { return capacity_; }
+  // Copies from and to the host so far.
+  size_t copies() const { return copies_; }
   // What lies at an address of the device, for the device's own kernels; null: not of this memory.
   void* contents(const void* address, size_t bytes);
 
@@ -55,6 +58,7 @@ class Memory : public DeviceMemory {
   const double bytes_per_second_;
   std::mutex mutex_;
   size_t used_ = 0;
+  std::atomic<size_t> copies_{0};
   std::map<const char*, Block> blocks_;  // by the address that stands for it
 };
 

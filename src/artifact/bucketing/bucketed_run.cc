@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/device_tensors.h"
 #include "runtime/memory_overlap.h"
 #include "runtime/tensor_type.h"
 
@@ -9,8 +10,7 @@ namespace collage {
 
 namespace {
 
-Status check_inputs(const std::vector<TensorInfo>& declared,
-                    const std::vector<Tensor>& inputs) {
+Status check_inputs(const std::vector<TensorInfo>& declared, const std::vector<Tensor>& inputs) {
   if (inputs.size() != declared.size())
     return bad_model("{} inputs are given, the program has {}", inputs.size(), declared.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -45,6 +45,8 @@ Status run_bucketed(const BucketedInterface& interface, States& states,
                     const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs,
                     const ComputePadded& compute, bool keeps) {
   TRY(check_inputs(interface.inputs, inputs));
+  TRY(check_on_host(inputs, "input"));
+  TRY(check_on_host(outputs, "output"));
   std::vector<Shape> shapes;
   for (const Tensor& input : inputs) shapes.push_back(input.shape());
   const DimSizes sizes = TRY(sizes_of(interface.inputs, shapes, states.sizes()));
