@@ -7,6 +7,8 @@
 //   program.run({*x}, outputs);
 //   collage::Result<collage::Tensor> y = collage::copy_to("cpu", outputs[0]);
 //
+// Tensor::to_dlpack views them as of kDLExtDev, with the number of the device.
+//
 // Their addresses stand for the device's memory: a host that follows one dies. Backends offer
 // memory once a program that uses them was compiled or loaded, or their plugin was.
 #pragma once

@@ -1,5 +1,7 @@
 #include "arrays.h"
 
+#include <collage/device.h>
+#include <dlpack/dlpack.h>
 #include <nanobind/stl/string.h>
 
 #include <cstring>
@@ -62,10 +64,28 @@ std::string described(nb::handle object) {
   return text;
 }
 
+// What lies on a device other than the CPU: a DeviceTensor, or what passes one on by DLPack. None
+// if it does not, or in memory that is not Collage's.
+std::optional<Tensor> on_device(nb::handle object) {
+  Tensor tensor;
+  if (nb::try_cast<Tensor>(object, tensor)) return tensor;
+  const nb::object device = nb::getattr(object, "__dlpack_device__", nb::none());
+  if (device.is_none() || nb::cast<int>(device()[0]) != kDLExtDev) return std::nullopt;
+  const auto array = std::make_shared<nb::ndarray<nb::ro, nb::c_contig>>();
+  if (!nb::try_cast(object, *array, false)) return std::nullopt;
+  const std::optional<DType> dtype = dtype_of(array->dtype());
+  Shape shape(array->ndim());
+  for (size_t i = 0; i < array->ndim(); ++i) shape[i] = static_cast<int64_t>(array->shape(i));
+  if (!dtype) return std::nullopt;
+  tensor = Tensor::share(*dtype, std::move(shape), array, const_cast<void*>(array->data()));
+  return device_of(tensor) == "cpu" ? std::nullopt : std::optional(tensor);
+}
+
 template <typename AnyArray>
 Tensor view(nb::handle object, const TensorInfo& info, AnyArray& array, const char* role,
             bool may_copy) {
   if (!nb::try_cast<AnyArray>(object, array, may_copy)) {
+    if (std::optional<Tensor> tensor = on_device(object)) return *std::move(tensor);
     const std::string text = std::string(role) + " '" + info.name + "': expected " +
                              (may_copy ? "" : "a contiguous, writable ") +
                              "array in CPU memory (NumPy, or a tensor that speaks DLPack and "

@@ -20,6 +20,7 @@
 #include "arrays.h"
 #include "builder.h"
 #include "contents.h"
+#include "devices.h"
 #include "expressions.h"
 #include "functions.h"
 #include "modules.h"
@@ -52,6 +53,7 @@ NB_MODULE(_core, core) {
 
   bind_expressions(core);
   bind_contents(core);
+  bind_devices(core);
   nb::class_<Model> model(core, "Model");
   model.def_prop_ro("inputs", &Model::inputs).def_prop_ro("outputs", &Model::outputs);
   bind_programs(core, model);

@@ -25,7 +25,7 @@ from . import _halide
 _halide.load()
 
 from . import _core, passes, rules, te, torch_labels
-from ._core import Expression, ExternalModule, ModuleFunction, SharedWeights, Specialisation, TensorInfo, TensorProgram, __version__, empty
+from ._core import DeviceTensor, Expression, ExternalModule, ModuleFunction, SharedWeights, Specialisation, TensorInfo, TensorProgram, __version__, allocate_on, copy_to, empty
 from ._error import Error, ErrorCode
 from ._options import make_options as _make_options
 from .builder import Builder
@@ -33,15 +33,16 @@ from .functions import ArrayType, register_function, register_intrinsic, registe
 from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
 
-__all__ = ["ArrayType", "Builder", "Error", "ErrorCode", "Expression", "ExternalModule", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
-           "SharedWeights", "Specialisation", "TensorInfo", "TensorProgram", "Tuning", "__version__", "call", "check_operator", "constant", "define_operator", "empty",
+__all__ = ["ArrayType", "Builder", "DeviceTensor", "Error", "ErrorCode", "Expression", "ExternalModule", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
+           "SharedWeights", "Specialisation", "TensorInfo", "TensorProgram", "Tuning", "__version__", "allocate_on", "call", "check_operator", "constant",
+           "copy_to", "define_operator", "empty",
            "from_exported", "function", "item", "load", "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function", "register_intrinsic",
            "register_node", "rules", "te", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
 _ANY = "def @main(%x: Tensor[(1), float32]) { %x }"
-Array = Any  # NumPy's, or any tensor in CPU memory that speaks DLPack
+Array = Any  # NumPy's, or any tensor in CPU memory that speaks DLPack; or a DeviceTensor
 
 
 class Progress(NamedTuple):

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/integers.h"
 #include "base/result.h"
+#include "runtime/device_tensors.h"
 #include "runtime/dispatch.h"
 #include "runtime/dlpack_type.h"
 #include "runtime/huge_pages.h"
@@ -188,7 +189,8 @@ DLManagedTensor* Tensor::to_dlpack() const {
   auto* context = new Context{{}, *this, shape_};
   DLTensor& view = context->managed.dl_tensor;
   view.data = data_;
-  view.device = {kDLCPU, 0};
+  const std::optional<PlaceOnDevice> on = place_of(*this);
+  view.device = on ? DLDevice{kDLExtDev, on->device.id} : DLDevice{kDLCPU, 0};
   view.ndim = static_cast<int32_t>(shape_.size());
   view.dtype = dl_data_type(dtype_);
   view.shape = context->shape.data();
