@@ -175,6 +175,16 @@ TEST_F(Functions, OfAFamilyAreMadeWhenTheyAreFirstNamed) {
   EXPECT_THAT(asked, Each(StartsWith("family.")));
 }
 
+TEST_F(Functions, AreWhatFurtherNodesMean) {
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(register_node("local::Further", "local.one").to_string(), Status().to_string());
+  EXPECT_THAT(register_node("local::Further", "local.two").to_string(),
+              HasSubstr("nodes local::Further have a meaning already"));
+  EXPECT_THAT(register_node("Further", "local.one").to_string(), HasSubstr("no node's name"));
+  EXPECT_THAT(register_node("local::None", "local.none").to_string(),
+              HasSubstr("there is no external function 'local.none'"));
+}
+
 TEST_F(Functions, AreRefused) {
   const auto why = [](FunctionDefinition wrong) {
     const Status status = register_function(std::move(wrong));
