@@ -10,6 +10,7 @@
 #include "ir/text_parser.h"
 #include "ir/text_printer.h"
 #include "passes/devices/operators.h"
+#include "passes/passes.h"
 #include "passes/verify.h"
 #include "tensor_program/call.h"
 #include "tensor_program/module_programs.h"
@@ -120,15 +121,15 @@ TEST(InlineFunctions, LiteralsOfFunctionsThatAreCalledTwiceAreEachTheirOwn) {
   Result<Module> module = tensor_program::parse_module_text(R"(
 program @half { param a: float32[4]; result b[i:4] = a[i] * 0.5f; }
 def @kernel(%x: Tensor[(4), float32], Primitive=1) -> Tensor[(4), float32] { exp(@half(%x)) }
-def @chosen(%x: Tensor[(4), float32]) -> Tensor[(4), float32] {
-  %0 = fn (%y: Tensor[(4), float32]) { @half(@kernel(%y)) };
+def @chosen(%x: Tensor[(4), float32], %go: bool) -> Tensor[(4), float32] {
+  %0 = fn (%y: Tensor[(4), float32]) { @half(@kernel(multiply(%y, 1f))) };
   %1 = fn (%y: Tensor[(4), float32]) { %y };
-  control.if(True, %0, %1, %x)
+  control.if(%go, %0, %1, %x)
 }
-def @main(%x: Tensor[(4), float32]) {
-  %0 = fn (%i: int64, %s: Tensor[(4), float32]) { (True, @chosen(@kernel(%s))) };
-  %1 = control.loop(2i64, True, %0, %x, states=1);
-  @chosen(@chosen(%1.0))
+def @main(%x: Tensor[(4), float32], %go: bool) {
+  %0 = fn (%i: int64, %s: Tensor[(4), float32], %on: bool) { (True, @chosen(@kernel(%s), %on)) };
+  %1 = control.loop(2i64, True, %0, %x, %go, states=1);
+  @chosen(@chosen(%1.0, %go), %go)
 }
 )");
   ASSERT_TRUE(module.ok()) << module.status().to_string();
@@ -136,6 +137,8 @@ def @main(%x: Tensor[(4), float32]) {
   EXPECT_TRUE(verify(*module).ok()) << verify(*module).to_string();
   ASSERT_TRUE(tensor_program::link_programs(*module).value());
   EXPECT_TRUE(verify(*module).ok()) << verify(*module).to_string();
+  const auto simplified = simplification_pipeline().run(*module);  // verifies after each pass
+  EXPECT_TRUE(simplified.ok()) << simplified.status().to_string();
 }
 
 TEST(InlineFunctions, NothingToDo) {
