@@ -118,6 +118,12 @@ Result<std::vector<Tensor>> evaluate_call(const CallNode& call,
   return outputs;
 }
 
+std::optional<Tensor> value_by_types(const CallNode& call) {
+  if (call.op == nullptr || call.op->name != "shape_of") return std::nullopt;
+  const Shape& shape = call.args[0]->tensor_type().shape;
+  return Tensor::from<int64_t>({static_cast<int64_t>(shape.size())}, shape);
+}
+
 Result<std::vector<Tensor>> interpret(const Function& function, std::span<const Tensor> inputs) {
   return interpret(function, inputs, evaluate_call);
 }

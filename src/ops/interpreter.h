@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,9 @@ Result<std::vector<Tensor>> interpret(const Function& function, std::span<const 
                                       const EvaluateCall& evaluate);
 
 // Evaluates one call of an operator or a function literal on the leaves of its arguments.
+// Returns what a call gives whatever its arguments hold, as shape_of does; none of other operators.
+std::optional<Tensor> value_by_types(const CallNode& call);
+
 Result<std::vector<Tensor>> evaluate_call(const CallNode& call,
                                           std::span<const Tensor> flat_inputs);
 

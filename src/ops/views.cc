@@ -1,5 +1,7 @@
 // Views: reshape, squeeze, expand_dims, nn.batch_flatten. They rename the elements in row-major
 // order and move nothing; the kernel copies only where a caller insists on an output of its own.
+// And shape_of, whose result the type of its argument tells.
+#include <algorithm>
 #include <cstring>
 
 #include "ops/families.h"
@@ -63,6 +65,16 @@ Result<Type> infer_batch_flatten(Types args, const Attrs&) {
   return tensor_result({data.shape[0], rest}, data.dtype);
 }
 
+Result<Type> infer_shape_of(Types args, const Attrs&) {
+  const TensorType data = TRY(tensor_arg(args, 0));
+  return tensor_result({static_cast<int64_t>(data.shape.size())}, DType::kInt64);
+}
+
+Status run_shape_of(std::span<const Tensor> inputs, const Attrs&, std::span<Tensor> outputs) {
+  std::copy(inputs[0].shape().begin(), inputs[0].shape().end(), outputs[0].data<int64_t>());
+  return {};
+}
+
 void view(std::string name, std::vector<AttrSpec> attrs, TypeRule infer_type) {
   OpDef op = make_op(std::move(name), 1, std::move(attrs), FusionKind::kInjective,
                      std::move(infer_type), copy_elements, no_work);
@@ -77,6 +89,8 @@ void register_view_ops() {
   view("squeeze", {{"axis", None{}}}, infer_squeeze);
   view("expand_dims", {{"axis", int64_t{0}, true}, {"num_newaxis", int64_t{1}}}, infer_expand_dims);
   view("nn.batch_flatten", {}, infer_batch_flatten);
+  register_op(
+      make_op("shape_of", 1, {}, FusionKind::kOpaque, infer_shape_of, run_shape_of, no_work));
 }
 
 }  // namespace collage

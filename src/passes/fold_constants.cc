@@ -79,6 +79,8 @@ class Folder {
     const auto* call = as<CallNode>(expr);
     if (call == nullptr || call->op == nullptr || call->args.empty() || has_effects(*call))
       return expr;
+    if (std::optional<Tensor> known = value_by_types(*call))
+      return make_constant(std::move(*known), expr->origin());
     std::vector<Tensor> inputs;
     for (const Expr& arg : call->args)
       if (!constant_leaves(arg, inputs)) return expr;

@@ -3,6 +3,9 @@
 // pass decides about them.
 #pragma once
 
+#include <unordered_map>
+#include <vector>
+
 #include "base/result.h"
 #include "ir/expr.h"
 
@@ -10,10 +13,27 @@ namespace collage::frontend {
 
 class Folder {
  public:
+  // `keeps_calls`: calls stay in the graph, which then holds for other sizes of its inputs too, and
+  // what they evaluate to is known beside it.
+  explicit Folder(bool keeps_calls = false) : keeps_calls_(keeps_calls) {}
+
   // Returns `call` itself, or the constant (or tuple of constants) that it evaluates to.
   Result<Expr> fold(Expr call);
+  // Returns the value of a constant, or of what is known to have one; else null.
+  const Tensor* value(const Expr& expr) const;
+  // States what a variable is.
+  void know(const Expr& variable, Tensor value);
 
  private:
+  struct Known {
+    Expr expr;
+    std::vector<Tensor> values;
+  };
+
+  bool collect_values(const Expr& arg, std::vector<Tensor>& values) const;
+
+  const bool keeps_calls_;
+  std::unordered_map<const ExprNode*, Known> known_;
   size_t folded_bytes_ = 0;
   double folded_flops_ = 0;
 };

@@ -77,7 +77,7 @@ Result<std::vector<Expr>> GraphImporter::convert(const FlatNode& node, std::vect
       return bad_model("input {} of {} is missing", i, row.min_inputs);
   // A converter takes the tensors out of a node's attributes.
   ::onnx::NodeProto copy;
-  const bool copied = options_.in_stages && has_tensor(*node.proto);
+  const bool copied = (options_.in_stages || options_.keeps_calls) && has_tensor(*node.proto);
   if (copied) copy = *node.proto;
   NodeContext context(copied ? copy : *node.proto, node.opset, node.label, std::move(inputs),
                       folder_, data_, &wanted);
@@ -111,7 +111,7 @@ Status GraphImporter::import_node(const FlatNode& node) {
   bool constants = true;
   for (const std::string& name : node.proto->input()) {
     inputs.push_back(name.empty() ? nullptr : TRY(value(name)));
-    constants = constants && (name.empty() || as<ConstantNode>(inputs.back()) != nullptr);
+    constants = constants && (name.empty() || folder_.value(inputs.back()) != nullptr);
   }
   if (on_host && (!constants || find_converter(domain, op) == nullptr)) {
     add_late(node, Lateness::kRun, "the shape of the result depends on values");

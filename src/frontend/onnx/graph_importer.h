@@ -39,17 +39,23 @@ struct LateNode {
 struct GraphImportOptions {
   // Returns the initializer of that name, or null if there is none.
   std::function<Result<Expr>(const std::string& name)> initializer;
-  // True if nodes are imported again later, so the tensors in their attributes stay; nodes whose
-  // results jump with the last digits of their inputs (TopK) wait until these are inputs.
+  // True if late nodes are imported again later: nodes whose results jump with the last digits of
+  // their inputs (TopK) wait until these are inputs.
   bool in_stages = false;
   // Nodes that the host runs; their converters, if there are any, are for constants alone.
   std::function<bool(const ::onnx::NodeProto& node)> runs_on_host;
+  // What inputs' shapes decide is computed by calls, as far as it is not in types and attributes,
+  // for nodes that are imported for several sizes.
+  bool keeps_calls = false;
 };
 
 class GraphImporter {
  public:
   GraphImporter(const Inlining& inlining, TensorData& data, GraphImportOptions options)
-      : inlining_(inlining), data_(data), options_(std::move(options)) {}
+      : inlining_(inlining),
+        data_(data),
+        options_(std::move(options)),
+        folder_(options_.keeps_calls) {}
 
   void define(const std::string& name, Expr value) { values_[name] = std::move(value); }
   // Counts `name` as used in the end; values without further uses are released, so that weights

@@ -29,12 +29,12 @@ Result<Tensor> NodeContext::tensor(std::string_view name) {
 }
 
 Result<Tensor> NodeContext::constant(size_t i, std::string_view what) const {
-  const auto* node = as<ConstantNode>(inputs_[i]);
-  if (node == nullptr) {
+  const Tensor* known = folder_.value(inputs_[i]);
+  if (known == nullptr) {
     if (wanted_ != nullptr) wanted_->push_back(inputs_[i]);
     return unsupported("{} is computed at run time; only a constant is supported", what);
   }
-  return node->value;
+  return *known;
 }
 
 Result<Ints> NodeContext::constant_ints(size_t i, std::string_view what) const {
@@ -98,6 +98,17 @@ Result<Expr> NodeContext::scalar(DType dtype, double value) {
 Result<Expr> NodeContext::full(DType dtype, const Shape& shape, double value) {
   TRY(check_computed_shape(shape));
   return call("full", {TRY(scalar(dtype, value))}, {{"shape", shape}});
+}
+
+// Calls of the count alone, which may be a term over sizes.
+Result<Expr> NodeContext::arange(int64_t count, int64_t first) {
+  const int64_t end = first + count;
+  if (end > kMaxFoldedIntegers)
+    return unsupported("{} positions, the limit is {}", end, kMaxFoldedIntegers);
+  const Expr all = TRY(call("cumsum", {TRY(full(DType::kInt64, {end}, 1))},
+                            {{"axis", int64_t{0}}, {"exclusive", true}}));
+  if (first == 0) return all;
+  return call("strided_slice", {all}, {{"begin", Ints{first}}, {"end", Ints{end}}});
 }
 
 Result<Expr> NodeContext::reshape(const Expr& data, Shape shape) {

@@ -80,6 +80,9 @@ class NodeContext : public NodeAttributes {
   // Reads the input of that index if it is given, else the attribute; empty if neither is.
   Result<std::optional<Ints>> ints_from(size_t input, std::string_view attribute) const;
 
+  // Returns what is known of an expression while importing; null if nothing is.
+  const Tensor* known(const Expr& expr) const { return folder_.value(expr); }
+
   // Calls, folded if all arguments are constant.
   Result<Expr> call(std::string_view op, std::vector<Expr> args, Attrs attrs = {});
   Expr item(const Expr& tuple, int64_t index) const;
@@ -90,6 +93,8 @@ class NodeContext : public NodeAttributes {
     return scalar(like->tensor_type().dtype, value);
   }
   Result<Expr> full(DType dtype, const Shape& shape, double value);
+  // Makes first, first + 1, …: so many of int64. kUnsupported: more than a constant may have.
+  Result<Expr> arange(int64_t count, int64_t first = 0);
   // These return `data` itself if they change nothing.
   Result<Expr> reshape(const Expr& data, Shape shape);
   Result<Expr> transpose(const Expr& data, const Ints& axes);

@@ -51,6 +51,8 @@ void add_stride_cases(Cases& cases) {
   cases.push_back({"repeat", {f32({2, 3, 2})}, {{"repeats", int64_t{2}}, {"axis", int64_t{-3}}}});
   cases.push_back({"broadcast_to", {f32({3, 1})}, {{"shape", Ints{2, 3, 4}}}});
   cases.push_back({"broadcast_to", {f32({})}, {{"shape", Ints{5}}}});
+  cases.push_back({"shape_of", {f32({3, 1, 0, 5})}, {}});
+  cases.push_back({"shape_of", {f32({7})}, {}});
   cases.push_back({"full", {f32({})}, {{"shape", Ints{2, 5}}}});
   cases.push_back({"full", {f32({1})}, {{"shape", Ints{}}}});
   for (const char* mode : {"DCR", "CRD"})

@@ -361,6 +361,11 @@ def broadcast_to(a, x):
     return np.broadcast_to(x, a["shape"])
 
 
+@operator("shape_of")
+def shape_of(a, x):
+    return np.array(x.shape, np.int64)
+
+
 @operator("full")
 def full(a, x):
     return np.full(a["shape"], x.reshape(()))

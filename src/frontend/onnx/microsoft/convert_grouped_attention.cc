@@ -99,7 +99,7 @@ Result<Places> read_places(NodeContext& node, const Heads& heads) {
     places.past = node.shape(kPastKey)[2];
   }
   int64_t total = length;
-  if (places.past > 0 || (node.has(kTotalLength) && as<ConstantNode>(node.in(kTotalLength)))) {
+  if (places.past > 0 || (node.has(kTotalLength) && node.known(node.in(kTotalLength)) != nullptr)) {
     const Ints given = TRY(node.constant_ints(kTotalLength, "total_sequence_length"));
     if (given.size() != 1) return bad_model("total_sequence_length is no scalar");
     total = given[0];

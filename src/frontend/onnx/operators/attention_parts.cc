@@ -45,10 +45,7 @@ Result<Expr> share_heads(NodeContext& node, const Expr& data, int64_t heads) {
 }
 
 Result<Expr> positions(NodeContext& node, int64_t count, int64_t first, Shape shape) {
-  if (count > kMaxFoldedIntegers) return unsupported("a mask over {} positions", count);
-  std::vector<int64_t> values(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = first + i;
-  return node.reshape(node.constant_of(Tensor::from<int64_t>({count}, values)), std::move(shape));
+  return node.reshape(TRY(node.arange(count, first)), std::move(shape));
 }
 
 Result<Expr> additive_mask(NodeContext& node, const Expr& allowed, DType dtype, double blocked) {

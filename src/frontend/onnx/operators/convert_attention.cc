@@ -93,10 +93,9 @@ Result<Expr> additive(NodeContext& node, const Bias& bias, DType dtype) {
 Result<Expr> clear_blocked_rows(NodeContext& node, const Bias& bias, const Expr& data) {
   if (!bias.may_block_rows || bias.allowed == nullptr) return data;
   Expr any = TRY(node.call("any", {bias.allowed}, {{"axis", Ints{-1}}, {"keepdims", true}}));
-  if (const auto* constant = as<ConstantNode>(any)) {
+  if (const Tensor* known = node.known(any)) {
     bool all = true;
-    for (int64_t i = 0; i < constant->value.size(); ++i)
-      all &= constant->value.element_as_int64(i) != 0;
+    for (int64_t i = 0; i < known->size(); ++i) all &= known->element_as_int64(i) != 0;
     if (all) return data;
   }
   return node.call("where", {any, data, TRY(node.scalar_like(data, 0))});

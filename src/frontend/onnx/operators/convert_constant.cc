@@ -47,28 +47,20 @@ Result<Expr> convert_constant_of_shape(NodeContext& node) {
 }
 
 Result<Expr> convert_shape(NodeContext& node) {
-  const Shape& shape = node.shape(0);
   const int64_t rank = node.rank(0);
   auto clamp = [&](int64_t value) {
     return std::clamp<int64_t>(value < 0 ? value + rank : value, 0, rank);
   };
   const int64_t start = clamp(TRY(node.integer("start", 0)));
   const int64_t end = std::max(start, clamp(TRY(node.integer("end", rank))));
-  const Ints part(shape.begin() + start, shape.begin() + end);
-  return node.constant_of(Tensor::from<int64_t>({end - start}, part));
+  const Expr whole = TRY(node.call("shape_of", {node.in(0)}));
+  if (end - start == rank) return whole;
+  return node.call("strided_slice", {whole}, {{"begin", Ints{start}}, {"end", Ints{end}}});
 }
 
 Result<Expr> convert_size(NodeContext& node) {
-  return node.constant_of(Tensor::scalar<int64_t>(num_elements(node.shape(0))));
-}
-
-template <typename T>
-Tensor arange(double start, double delta, int64_t count, DType dtype) {
-  Tensor result = Tensor::empty(dtype, {count});
-  for (int64_t i = 0; i < count; ++i)
-    result.data<T>()[i] =
-        static_cast<T>(static_cast<T>(start) + static_cast<T>(i) * static_cast<T>(delta));
-  return result;
+  return node.call("prod", {TRY(node.call("shape_of", {node.in(0)}))},
+                   {{"axis", Ints{0}}, {"keepdims", false}});
 }
 
 Result<Expr> convert_range(NodeContext& node) {
@@ -86,21 +78,15 @@ Result<Expr> convert_range(NodeContext& node) {
   if (exact > static_cast<double>(kMaxFoldedIntegers))
     return bad_model("range of {} elements, the limit is {}", exact, kMaxFoldedIntegers);
   const int64_t count = static_cast<int64_t>(exact);
-  switch (const DType dtype = node.dtype(0)) {
-    case DType::kFloat32:
-      return node.constant_of(arange<float>(start, delta, count, dtype));
-    case DType::kFloat64:
-      return node.constant_of(arange<double>(start, delta, count, dtype));
-    case DType::kInt16:
-      return node.constant_of(arange<int16_t>(start, delta, count, dtype));
-    case DType::kInt32:
-      return node.constant_of(arange<int32_t>(start, delta, count, dtype));
-    case DType::kInt64:
-      return node.constant_of(arange<int64_t>(start, delta, count, dtype));
-    default:
-      return node.cast(node.constant_of(arange<double>(start, delta, count, DType::kFloat64)),
-                       dtype);
-  }
+  const DType dtype = node.dtype(0);
+  const bool narrow = is_float(dtype) && dtype_size(dtype) < 4;  // which counts to 2048 or less
+  const DType computed = narrow ? DType::kFloat64 : dtype;
+  const auto number = [&](size_t i) -> Result<Expr> {
+    return node.cast(TRY(node.reshape(node.in(i), {})), computed);
+  };
+  const Expr index = TRY(node.arange(count));
+  const Expr steps = TRY(node.call("multiply", {TRY(node.cast(index, computed)), TRY(number(2))}));
+  return node.cast(TRY(node.call("add", {steps, TRY(number(0))})), dtype);
 }
 
 Result<Expr> convert_eye_like(NodeContext& node) {

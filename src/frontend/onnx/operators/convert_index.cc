@@ -1,6 +1,5 @@
 // Reading and writing by index, sorting, running sums and products.
 #include <algorithm>
-#include <numeric>
 
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/operators/converters.h"
@@ -136,12 +135,8 @@ Result<Expr> convert_tensor_scatter(NodeContext& node) {
     back.push_back(i == axis ? 1 : i < axis ? i + 1 : i);
   }
   const int64_t batch = node.shape(1)[0], length = node.shape(1)[static_cast<size_t>(axis)];
-  if (batch > kMaxFoldedIntegers || length > kMaxFoldedIntegers)
-    return unsupported("an update of shape {}", shape_to_string(node.shape(1)));
-  auto iota = [&](int64_t count, Shape shape) {
-    std::vector<int64_t> values(static_cast<size_t>(count));
-    std::iota(values.begin(), values.end(), 0);
-    return node.reshape(node.constant_of(Tensor::from<int64_t>({count}, values)), std::move(shape));
+  auto iota = [&](int64_t count, Shape shape) -> Result<Expr> {
+    return node.reshape(TRY(node.arange(count)), std::move(shape));
   };
   Expr places = TRY(node.broadcast_to(TRY(iota(length, {1, length})), {batch, length}));
   if (node.has(2)) {

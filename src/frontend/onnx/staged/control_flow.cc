@@ -26,13 +26,13 @@ constexpr int64_t kUnsqueezeByInput = 13;  // the operator set since which its a
 Status import_if(GraphImporter& importer, const FlatNode& node) {
   if (node.proto->input_size() != 1) return bad_model("{} inputs, not 1", node.proto->input_size());
   const Expr condition = TRY(importer.value(node.proto->input(0)));
-  const auto* constant = as<ConstantNode>(condition);
-  if (constant == nullptr) {
+  const Tensor* known = importer.folder().value(condition);
+  if (known == nullptr) {
     if (!TRY(form_if(importer, node)))
       importer.add_late(node, Lateness::kRun, "control flow on a computed condition");
     return {};
   }
-  const bool taken = TRY(scalar_value(constant->value, "the condition")) != 0;
+  const bool taken = TRY(scalar_value(*known, "the condition")) != 0;
   const Inlining& inlining = importer.inlining();
   InlinedGraph branch = TRY(inline_graph(inlining, node, taken ? "then_branch" : "else_branch",
                                          inlining.inner_prefix(*node.proto)));
@@ -132,12 +132,12 @@ Status import_loop(GraphImporter& importer, const FlatNode& node) {
                      node.proto->output_size());
   const Expr trips = TRY(input_value(importer, node, 0));
   const Expr condition = TRY(input_value(importer, node, 1));
-  const auto* count = as<ConstantNode>(trips);
-  const auto* first = as<ConstantNode>(condition);
+  const Tensor* count = trips == nullptr ? nullptr : importer.folder().value(trips);
+  const Tensor* first = condition == nullptr ? nullptr : importer.folder().value(condition);
   const bool starts = condition == nullptr ||
-                      (first != nullptr && TRY(scalar_value(first->value, "the condition")) != 0);
+                      (first != nullptr && TRY(scalar_value(*first, "the condition")) != 0);
   const int64_t iterations =
-      count == nullptr ? 0 : TRY(scalar_value(count->value, "the trip count"));
+      count == nullptr ? 0 : TRY(scalar_value(*count, "the trip count"));
   const bool certain = count != nullptr && starts && goes_on(body);
   const bool unrolls = certain && is_unrolled(body, iterations, kMaxUnrolledNodes);
   if (!unrolls || !is_unrolled(body, iterations, kFewNodes)) {

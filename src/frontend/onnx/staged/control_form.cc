@@ -38,6 +38,7 @@ Result<std::optional<InnerGraph>> import_graph(
                        importer.inlining().inner_prefix(*node.proto) + attribute + "/"));
   InnerGraph result;
   std::unordered_map<const ExprNode*, Expr> known;
+  Folder* inner_folder = nullptr;
   GraphImporter inner = importer.inner([&](const std::string& name) -> Result<Expr> {
     Expr outside = TRY(importer.value(name));
     if (as<ConstantNode>(outside) != nullptr) return outside;
@@ -45,9 +46,12 @@ Result<std::optional<InnerGraph>> import_graph(
     if (inside == nullptr) {
       inside = make_var(name.substr(name.rfind('/') + 1), outside->type());  // for people
       result.captured.push_back({outside, inside});
+      if (const Tensor* value = importer.folder().value(outside))
+        inner_folder->know(inside, *value);
     }
     return inside;
   });
+  inner_folder = &inner.folder();
   const std::vector<Expr> given = inputs(proto);
   for (size_t i = 0; i < given.size(); ++i) inner.define(graph.inputs[i], given[i]);
   TRY(define_initializers(inner, graph));
