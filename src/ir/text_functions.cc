@@ -126,6 +126,7 @@ Result<Expr> FunctionParser::expression() {
       return make_constant(std::move(value));
     }
     case Kind::kMark:
+      if (reader_.symbols() != nullptr && reader_.is("{")) return symbolic_scalar();
       if (!TRY(reader_.accept("("))) return reader_.expected("an expression");
       return parse_tuple(reader_, start, [&] { return expression(); });
     case Kind::kName:
@@ -149,6 +150,18 @@ Result<Expr> FunctionParser::expression() {
     return function;
   }
   return operator_call();
+}
+
+// {2 * n}i64: a scalar that is a term over symbols.
+Result<Expr> FunctionParser::symbolic_scalar() {
+  const Token start = reader_.token();
+  const TextReader::Block term = TRY(reader_.block());
+  std::string literal = std::to_string(TRY(at(start, reader_.symbols()->value(term.text, {}))));
+  if (reader_.is(Kind::kName)) {
+    literal += reader_.token().text;
+    TRY(reader_.step());
+  }
+  return make_constant(TRY(at(start, parse_scalar_literal(literal))));
 }
 
 Result<Expr> FunctionParser::local() {

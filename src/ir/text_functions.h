@@ -59,6 +59,7 @@ class FunctionParser {
   Status type_comment_check(const Expr& expr);
   std::string origin_at(const Token& token) const;
   Result<Expr> expression();
+  Result<Expr> symbolic_scalar();
   Result<Expr> local();
   Result<Expr> global();
   Result<Expr> call(const Token& start, Expr callee);

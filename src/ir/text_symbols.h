@@ -1,4 +1,5 @@
-// Symbols that the extents of a text are terms over, such as n in Tensor[(n, 2 * n + 1), float32],
+// Symbols that the extents of a text are terms over, such as n in Tensor[(n, 2 * n + 1), float32]
+// and the scalar {2 * n}i64,
 // and their values while it is read: a text over symbols is read once for each (frontend/script/
 // symbolic_module.h). What terms are is for whoever gives these.
 #pragma once

@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 
 namespace collage::tensor_program {
 namespace {
+
+/// Far from the grid: what holds up to a size only, such as min(n, 512), is no term.
+constexpr int64_t kCheckedSizes[] = {1, 2, 3, 7, 17, 100, 513, 1025, 4099};
+
+constexpr int64_t kMostOfProducts = 4096;  // 64 by 64
 
 /// A polynomial without its constant: factors of x_i * x_j with i <= j, and of x_i.
 struct Polynomial {
@@ -112,13 +118,24 @@ ExtentPoints ExtentPoints::of(const std::vector<std::string>& symbols, int64_t s
       for (size_t j = 0; j < symbols.size(); ++j) point[symbols[j]] += j == i ? offset : 1;
       made.points.push_back(std::move(point));
     }
+  for (const int64_t size : kCheckedSizes) {
+    Symbols point;
+    for (const std::string& symbol : symbols)
+      point[symbol] = size + static_cast<int64_t>(point.size());
+    made.points.push_back(std::move(point));
+  }
   return made;
 }
 
 std::optional<std::string> fitted_extent(const ExtentPoints& at,
                                          std::span<const std::optional<int64_t>> values) {
   COLLAGE_CHECK(values.size() == at.points.size(), "{} values", values.size());
-  for (int64_t divisor = 1; divisor <= at.most_divisor; ++divisor) {
+  std::vector<int64_t> divisors(static_cast<size_t>(at.most_divisor));
+  std::iota(divisors.begin(), divisors.end(), 1);
+  // Of products of divided extents, which round nothing where others do not fit.
+  for (int64_t divisor = 2; divisor <= kMostOfProducts; divisor *= 2)
+    if (divisor > at.most_divisor) divisors.push_back(divisor);
+  for (const int64_t divisor : divisors) {
     const std::optional<Polynomial> found = polynomial(at, values, divisor);
     if (!found) continue;
     // What is left to add before the division.

@@ -4,7 +4,8 @@
 //   n = 4 gives 8, n = 6 gives 12, …      2 * n
 //   n = 5 gives 3, n = 6 gives 3, …       (n + 1) / 2
 //
-// Found are polynomials of degree two, divided by a number and rounded down.
+// Found are polynomials of degree two, divided by a number (of the points' most, or a power of two)
+// and rounded down.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,8 @@
 namespace collage::tensor_program {
 
 /// Points to look at: the first `count_of_grid` lie on a grid and decide on factors; the others
-/// beside it, at all distances that a divisor leaves, decide on what rounds, and check.
+/// beside it, at all distances that a divisor leaves, decide on what rounds, and check, as do some
+/// from 1 to some thousands.
 struct ExtentPoints {
   static ExtentPoints of(const std::vector<std::string>& symbols, int64_t step,
                          int64_t most_divisor);

@@ -7,44 +7,23 @@
 
 #include "base/files.h"
 #include "frontend/script/script.h"
+#include "frontend/script/symbol_terms.h"
+#include "ir/side_file.h"
+#include "ir/text_attrs.h"
 #include "tensor_program/program_text.h"
 #include "tensor_program/simplify.h"
 
 namespace collage::tensor_program {
 namespace {
 
-// Distances between instances that are looked at. Long ones have many divisors; short ones serve
-// texts that large sizes do not fit.
-constexpr int64_t kSteps[] = {3360, 96, 12, 2, 1};
-// Of a text's dimensions; the second where there are others than those that the first finds.
-constexpr int64_t kDivisors[] = {4, 32};
 // Of symbols while only headers are read.
 constexpr int64_t kAnySize = 8;
-
-/// Script has them in quotes where it is Python that reads it, and // for the division.
-Result<Term> parse_term(std::string_view text) {
-  if (text.size() > 1 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0])
-    text = text.substr(1, text.size() - 2);
-  std::string plain(text);
-  for (size_t at = 0; (at = plain.find("//", at)) != std::string::npos;) plain.erase(at, 1);
-  TokenReader tokens(plain);
-  const Term term = TRY(parse_extent(tokens));
-  if (tokens.peek().kind != Token::Kind::kEnd) return tokens.unexpected("a term over symbols");
-  return term;
-}
 
 Term with_numbers(const Term& term, const Symbols& numbers) {
   return rewrite(term, [&](const Term& t) {
     const auto found = t->op == TermOp::kVar ? numbers.find(t->name) : numbers.end();
     return found == numbers.end() ? t : integer_constant(found->second, DType::kInt32);
   });
-}
-
-std::string values_text(const Symbols& values) {
-  std::string text;
-  for (const auto& [name, value] : values)
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
-  return text;
 }
 
 /// A value of a symbol, and who says so.
@@ -103,6 +82,24 @@ class Binding {
 
 }  // namespace
 
+Result<Term> parse_symbol_term(std::string_view text) {
+  if (text.size() > 1 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0])
+    text = text.substr(1, text.size() - 2);
+  std::string plain(text);
+  for (size_t at = 0; (at = plain.find("//", at)) != std::string::npos;) plain.erase(at, 1);
+  TokenReader tokens(plain);
+  const Term term = TRY(parse_extent(tokens));
+  if (tokens.peek().kind != Token::Kind::kEnd) return tokens.unexpected("a term over symbols");
+  return term;
+}
+
+std::string values_text(const Symbols& values) {
+  std::string text;
+  for (const auto& [name, value] : values)
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", name, value);
+  return text;
+}
+
 std::vector<std::string> SymbolicTensor::dims() const {
   std::vector<std::string> texts;
   for (const Term& dim : shape) texts.push_back(dim.defined() ? term_to_string(dim) : "?");
@@ -126,6 +123,15 @@ Result<SymbolicModule> SymbolicModule::parse(std::string text, ParseOptions opti
   return made;
 }
 
+Result<SymbolicModule> SymbolicModule::parse(std::string text, std::vector<Tensor> constants) {
+  const auto kept = std::make_shared<const std::vector<Tensor>>(std::move(constants));
+  ParseOptions options;
+  options.side_tensors = kept.get();
+  SymbolicModule made = TRY(parse(std::move(text), options));
+  made.constants_ = kept;
+  return made;
+}
+
 Result<SymbolicModule> SymbolicModule::load(const std::filesystem::path& path,
                                             ParseOptions options) {
   options.folder = path.parent_path();
@@ -136,7 +142,7 @@ Status SymbolicModule::read_headers() {
   TextSymbols symbols;
   std::vector<Term> read;  // the extents of types, in order
   symbols.value = [&](std::string_view text, const Symbols& numbers) -> Result<int64_t> {
-    read.push_back(with_numbers(TRY(parse_term(text)), numbers));
+    read.push_back(with_numbers(TRY(parse_symbol_term(text)), numbers));
     Symbols any;
     for (const std::string& name : unknown_symbols(read.back(), {})) any[name] = kAnySize;
     return std::max(value_of(read.back(), any).value_or(kAnySize), int64_t{1});
@@ -192,7 +198,7 @@ Result<Module> SymbolicModule::instantiate(const Symbols& values) const {
   TextSymbols symbols;
   symbols.values = values;
   symbols.value = [&](std::string_view text, const Symbols& numbers) -> Result<int64_t> {
-    const Term term = with_numbers(TRY(parse_term(text)), numbers);
+    const Term term = with_numbers(TRY(parse_symbol_term(text)), numbers);
     for (const std::string& name : unknown_symbols(term, values))
       return bad_model("{} is no symbol: no parameter of @{} has it in its shape", name, function_);
     const std::optional<int64_t> value = value_of(term, values);
@@ -207,17 +213,33 @@ Result<Module> SymbolicModule::instantiate(const Symbols& values) const {
   return module;
 }
 
+Status SymbolicModule::save(const std::filesystem::path& path) const {
+  std::string text = text_;
+  const std::string field = "\"side_file\": ";
+  const size_t at = text.rfind(field);
+  if (at != std::string::npos && constants_ == nullptr)
+    return usage_error("{}: its constants are beside the file that it was read from",
+                       path.string());
+  if (at != std::string::npos) {
+    const std::filesystem::path side = path.string() + ".bin";
+    text.replace(at + field.size(), kSideFile.size() + 2,
+                 attr_to_string(AttrValue(side.filename().string())));
+    TRY(write_side_file(side, *constants_));
+  }
+  return write_file_atomically(path, text);
+}
+
 Status SymbolicModule::infer_results() {
   Status first;
-  for (const int64_t step : kSteps) {
-    Status status = infer_results(ExtentPoints::of(symbols_, step, kDivisors[0]));
+  for (const int64_t step : kExtentSteps) {
+    Status status = infer_results(ExtentPoints::of(symbols_, step, kExtentDivisors[0]));
     if (first.ok()) first = status;
     if (!status.ok()) continue;
     const bool all = std::all_of(results_.begin(), results_.end(), [](const SymbolicTensor& one) {
       return std::all_of(one.shape.begin(), one.shape.end(),
                          [](const Term& dim) { return dim.defined(); });
     });
-    return all ? Status() : infer_results(ExtentPoints::of(symbols_, step, kDivisors[1]));
+    return all ? Status() : infer_results(ExtentPoints::of(symbols_, step, kExtentDivisors[1]));
   }
   return first;
 }
@@ -253,7 +275,7 @@ Status SymbolicModule::infer_results(const ExtentPoints& points) {
         if (one) values.back() = (*one)[leaf].shape[d];
       }
       if (const std::optional<std::string> term = fitted_extent(points, values))
-        results_.back().shape[d] = TRY(parse_term(*term));
+        results_.back().shape[d] = TRY(parse_symbol_term(*term));
     }
   }
   return {};

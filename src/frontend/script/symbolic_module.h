@@ -13,9 +13,11 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -41,6 +43,9 @@ class SymbolicModule {
   /// gives a module without symbols: parse_module_text says what it is, or is wrong with it.
   static Result<SymbolicModule> parse(std::string text, ParseOptions options = {},
                                       std::string function = "main");
+  /// Likewise, of text whose large constants are these, as kSideFile.
+  static Result<SymbolicModule> parse(std::string text, std::vector<Tensor> constants);
+  static constexpr std::string_view kSideFile = "constants";
   static Result<SymbolicModule> load(const std::filesystem::path& path, ParseOptions options = {});
 
   /// In the order of the parameters.
@@ -60,6 +65,9 @@ class SymbolicModule {
   Result<Symbols> bind(const std::map<std::string, Shape>& shapes, Symbols values) const;
   /// Returns the module of numbers.
   Result<Module> instantiate(const Symbols& values) const;
+  /// Writes the text and, of text that was parsed with its constants, these to PATH.bin. kUsage:
+  /// the constants are in a file beside the one that it was read from.
+  Status save(const std::filesystem::path& path) const;
 
  private:
   Status read_headers();
@@ -67,6 +75,7 @@ class SymbolicModule {
   Status infer_results(const ExtentPoints& points);
 
   std::string text_, function_;
+  std::shared_ptr<const std::vector<Tensor>> constants_;  // that `options_` point to
   ParseOptions options_;
   std::vector<std::string> symbols_;
   std::vector<SymbolicTensor> params_, results_;
