@@ -21,6 +21,7 @@ namespace collage {
 class Model;
 struct ProgramOptions;
 struct DynamicOptions;
+class SymbolicModel;
 
 namespace internal {
 struct ProgramImpl;
@@ -74,6 +75,9 @@ class Program {
   // of Model::load and `load`; only a run shows what needs shapes. In libcollage, with
   // collage/dynamic.h.
   static Result<Program> compile(const std::filesystem::path& path, const DynamicOptions& options);
+  // Likewise of a model over symbols (collage/symbolic.h). kUsage: constants or operators are
+  // given.
+  static Result<Program> compile(const SymbolicModel& model, const DynamicOptions& options);
 
   const std::vector<TensorInfo>& inputs() const;  // without states
   const std::vector<TensorInfo>& outputs() const;

@@ -25,6 +25,7 @@
 #include "functions.h"
 #include "modules.h"
 #include "programs.h"
+#include "symbolic.h"
 
 NB_MODULE(_core, core) {
   using namespace collage;
@@ -73,6 +74,7 @@ NB_MODULE(_core, core) {
       nb::arg("data_roots"));
   bind_functions(core);
   bind_builder(core);
+  bind_symbolic(core);
   core.def(
       "load_plugin",
       [](const std::filesystem::path& library) {

@@ -3,6 +3,7 @@
 #include <collage/dynamic.h>
 #include <collage/progress.h>
 #include <collage/report.h>
+#include <collage/symbolic.h>
 #include <collage/tuning.h>
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
@@ -373,6 +374,12 @@ void bind_programs(nb::module_& core, nb::class_<Model>& model) {
         return AnyProgram(value_of(std::move(program)), contexts);
       },
       nb::arg("data"), nb::arg("public_key").none(), nb::arg("contexts"));
+  core.def(
+      "compile_symbolic",
+      [](const SymbolicModel& model, const DynamicOptions& options) {
+        return AnyProgram(value_of(unlocked([&] { return Program::compile(model, options); })));
+      },
+      nb::arg("model"), nb::arg("options"));
   core.def(
       "load_dynamic",
       [](const std::filesystem::path& path, const DynamicOptions& options) {

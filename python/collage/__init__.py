@@ -32,12 +32,12 @@ from .builder import Builder
 from .functions import ArrayType, register_function, register_intrinsic, register_node
 from .graph import call, constant, function, item, parameter, tuple_of
 from .passes import Pipeline
+from .symbolic import SymbolicModel, generalise, load_symbolic
 
 __all__ = ["ArrayType", "Builder", "DeviceTensor", "Error", "ErrorCode", "Expression", "ExternalModule", "Model", "ModuleFunction", "Pipeline", "Program", "Progress", "Report",
-           "SharedWeights", "Specialisation", "TensorInfo", "TensorProgram", "Tuning", "__version__", "allocate_on", "call", "check_operator", "constant",
-           "copy_to", "define_operator", "empty",
-           "from_exported", "function", "item", "load", "load_dynamic", "load_plugin", "parameter", "parse", "passes", "register_function", "register_intrinsic",
-           "register_node", "rules", "te", "tuple_of"]
+           "SharedWeights", "Specialisation", "SymbolicModel", "TensorInfo", "TensorProgram", "Tuning", "__version__", "allocate_on", "call", "check_operator",
+           "constant", "copy_to", "define_operator", "empty", "from_exported", "function", "generalise", "item", "load", "load_dynamic", "load_plugin", "load_symbolic",
+           "parameter", "parse", "passes", "register_function", "register_intrinsic", "register_node", "rules", "te", "tuple_of"]
 
 Path = Union[str, "_os.PathLike[str]"]
 Bytes = Union[bytes, bytearray, memoryview]
@@ -364,7 +364,7 @@ def load(
 
 
 def load_dynamic(
-    path: Path,
+    path: Union[Path, SymbolicModel],
     *,
     compile_on_demand: bool = True,
     buckets: Optional[Mapping[str, Sequence[int]]] = None,
@@ -375,7 +375,7 @@ def load_dynamic(
     **options: Any,
 ) -> Program:
     """A `Program` of an ONNX model with dimensions that inputs decide, shapes that depend on values, or control flow, or of text
-    (.relay, .script, .py) over symbols (docs/dynamic.md).
+    (.relay, .script, .py) over symbols, or of a `SymbolicModel` (docs/dynamic.md).
 
     It is compiled for the shapes that come, once for each. Or of a file that `save` wrote of a model that runs in stages, which
     holds the model: targets, accuracy, buckets and states are the file's, what it holds is not compiled again, and `public_key`
@@ -391,6 +391,8 @@ def load_dynamic(
                  data_roots=list(data_roots), public_key=public_key or "")
     for name, value in given.items():
         setattr(dynamic, name, value)
+    if isinstance(path, SymbolicModel):
+        return Program(_core.compile_symbolic(path._core, dynamic))
     return Program(_core.load_dynamic(path, dynamic))
 
 

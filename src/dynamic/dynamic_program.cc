@@ -8,6 +8,7 @@
 
 #include "backend/targets/backends.h"
 #include "base/no_exceptions.h"
+#include "compiler/symbolic_model.h"
 #include "dynamic/host/host_operators.h"
 #include "dynamic/padding_check.h"
 #include "dynamic/saved_stages.h"
@@ -84,41 +85,21 @@ Result<std::shared_ptr<SavedStages>> open_saved(const std::filesystem::path& pat
       .with_context(path.string());
 }
 
-Result<std::shared_ptr<DynamicProgram>> open(const std::filesystem::path& path,
-                                             DynamicOptions options) {
-  register_all();
+// The program of a model over symbols, or of ONNX in stages.
+Result<std::shared_ptr<DynamicProgram>> program_of(std::string name,
+                                                   std::shared_ptr<frontend::StageSource> model,
+                                                   std::shared_ptr<SavedStages> saved,
+                                                   const DynamicOptions& options) {
   auto impl = std::make_shared<DynamicProgram>();
-  impl->model = path.filename().string();
-  if (path.extension() == kArtifactExtension) {
-    impl->context.saved = TRY(open_saved(path, options));
-  } else if (!options.public_key.empty()) {
-    return usage_error("{}: a model has no signature", path.string());
-  }
+  impl->model = std::move(name);
   impl->options = options;
   impl->context.options = options.program;
   if (impl->context.options.weight_forms == nullptr)
     impl->context.options.weight_forms = make_weight_forms();
   impl->context.compile_on_demand = options.compile_on_demand;
-  frontend::StagedModelOptions staged;
-  if (impl->context.saved != nullptr) {
-    const SharedBytes content = TRY(impl->context.saved->model());
-    staged.content = content.text();
-    staged.owner = content.data;
-  }
-  staged.constants = options.constants;
-  staged.data_roots = options.data_roots;
-  staged.runs_on_host = [names = names_of(options.operators)](const ::onnx::NodeProto& node) {
-    return dynamic::is_host_operator(node.domain(), node.op_type()) ||
-           names.count(frontend::qualified_op(node)) != 0;
-  };
   impl->context.operators = options.operators;
-  if (tensor_program::is_module_text(path)) {
-    if (!options.constants.empty() || !options.states.empty() || !options.operators.empty())
-      return usage_error("{}: constants, states and operators are of ONNX models", path.string());
-    impl->context.model = TRY(open_symbolic(path));
-  } else {
-    impl->context.model = TRY(frontend::StagedModel::open(path, std::move(staged)));
-  }
+  impl->context.model = std::move(model);
+  impl->context.saved = std::move(saved);
   BucketedInterface& interface = impl->interface;
   interface.inputs = infos_of(impl->context.model->inputs());
   interface.outputs = infos_of(impl->context.model->outputs());
@@ -136,6 +117,39 @@ Result<std::shared_ptr<DynamicProgram>> open(const std::filesystem::path& path,
   impl->threads = ThreadTeam(options.program.threads).size();
   impl->graph.emplace(impl->context, std::move(graph), "main");
   return impl;
+}
+
+Result<std::shared_ptr<DynamicProgram>> open(const SymbolicModel& model, const std::string& name,
+                                             const DynamicOptions& options) {
+  if (!options.constants.empty() || !options.operators.empty())
+    return usage_error("{}: constants and operators are of ONNX models", name);
+  if (!options.public_key.empty()) return usage_error("{}: a model has no signature", name);
+  return program_of(name, symbolic_source(model), nullptr, options);
+}
+
+Result<std::shared_ptr<DynamicProgram>> open(const std::filesystem::path& path,
+                                             DynamicOptions options) {
+  register_all();
+  if (tensor_program::is_module_text(path))
+    return open(TRY(SymbolicModel::load(path)), path.string(), options);
+  std::shared_ptr<SavedStages> saved;
+  frontend::StagedModelOptions staged;
+  if (path.extension() == kArtifactExtension) {
+    saved = TRY(open_saved(path, options));
+    const SharedBytes content = TRY(saved->model());
+    staged.content = content.text();
+    staged.owner = content.data;
+  } else if (!options.public_key.empty()) {
+    return usage_error("{}: a model has no signature", path.string());
+  }
+  staged.constants = options.constants;
+  staged.data_roots = options.data_roots;
+  staged.runs_on_host = [names = names_of(options.operators)](const ::onnx::NodeProto& node) {
+    return dynamic::is_host_operator(node.domain(), node.op_type()) ||
+           names.count(frontend::qualified_op(node)) != 0;
+  };
+  auto model = TRY(frontend::StagedModel::open(path, std::move(staged)));
+  return program_of(path.filename().string(), std::move(model), std::move(saved), options);
 }
 
 // Compiles whatever `run` meets as the options ask.
@@ -246,6 +260,14 @@ internal::DynamicProgram& dynamic_program(const Program& program) {
 Result<Program> Program::compile(const std::filesystem::path& path, const DynamicOptions& options) {
   return without_exceptions(
       [&]() -> Result<Program> { return Program(TRY(collage::open(path, options))); });
+}
+
+Result<Program> Program::compile(const SymbolicModel& model, const DynamicOptions& options) {
+  return without_exceptions([&]() -> Result<Program> {
+    const std::filesystem::path& path = model.impl().path;
+    const std::string name = path.empty() ? "a model over symbols" : path.filename().string();
+    return Program(TRY(collage::open(model, name, options)));
+  });
 }
 
 }  // namespace collage

@@ -30,8 +30,7 @@ DimSizes sizes_to_try(const std::vector<TensorInfo>& inputs, const DynamicOption
 }
 
 Status check(const StageContext& context, const DynamicOptions& options,
-             const std::vector<TensorInfo>& inputs,
-             const std::vector<TensorInfo>& outputs) {
+             const std::vector<TensorInfo>& inputs, const std::vector<TensorInfo>& outputs) {
   const DimSizes sizes = sizes_to_try(inputs, options);
   DimSizes padded = sizes;
   int64_t more = kPaddedBy;

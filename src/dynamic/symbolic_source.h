@@ -2,15 +2,15 @@
 // from: one stage, an instance of the module for the shapes of its inputs.
 #pragma once
 
-#include <filesystem>
+#include <collage/symbolic.h>
+
 #include <memory>
 
-#include "base/result.h"
 #include "frontend/onnx/staged/stages.h"
 
 namespace collage {
 
-// Text without symbols is a module for one combination of shapes.
-Result<std::shared_ptr<frontend::StageSource>> open_symbolic(const std::filesystem::path& path);
+// A module without symbols is one for one combination of shapes.
+std::shared_ptr<frontend::StageSource> symbolic_source(const SymbolicModel& model);
 
 }  // namespace collage

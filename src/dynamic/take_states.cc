@@ -46,19 +46,18 @@ void set_integer(FlatNode& node, const char* name, int64_t value) {
   attribute->set_i(value);
 }
 
-// `output` without what `input` is of it along the axis.
-std::string add_cut(frontend::RemainingGraph& graph, const std::string& input,
-                    const std::string& output, size_t axis) {
-  const std::string length = output + "/kept", ends = output + "/ends", axes = output + "/axes",
-                    added = output + "/added";
-  FlatNode shape = node_of("Shape", {input}, length);
-  set_integer(shape, "start", static_cast<int64_t>(axis));
-  set_integer(shape, "end", static_cast<int64_t>(axis) + 1);
+// As nodes behind those of the graph.
+void add_nodes(frontend::RemainingGraph& graph, const frontend::Increment& increment) {
+  const std::string& output = increment.output;
+  const std::string length = output + "/kept", ends = output + "/ends", axes = output + "/axes";
+  const auto axis = static_cast<int64_t>(increment.axis);
+  FlatNode shape = node_of("Shape", {increment.input}, length);
+  set_integer(shape, "start", axis);
+  set_integer(shape, "end", axis + 1);
   graph.constants[ends] = Tensor::from<int64_t>({1}, {std::numeric_limits<int64_t>::max()});
-  graph.constants[axes] = Tensor::from<int64_t>({1}, {static_cast<int64_t>(axis)});
+  graph.constants[axes] = Tensor::from<int64_t>({1}, {axis});
   graph.nodes.push_back(std::move(shape));
-  graph.nodes.push_back(node_of("Slice", {output, length, ends, axes}, added));
-  return added;
+  graph.nodes.push_back(node_of("Slice", {output, length, ends, axes}, increment.name()));
 }
 
 }  // namespace
@@ -90,7 +89,12 @@ Result<std::vector<StateInfo>> take_states(const DynamicOptions& options,
       return usage_error("dimension {} of output '{}' is not '{} + …'", *axis, output_name,
                          state.dim);
     state.added.dims[*axis] = text_of(*sum, 1);
-    added.push_back(add_cut(graph, input_name, output_name, *axis));
+    const frontend::Increment increment{input_name, output_name, *axis};
+    if (graph.nodes.empty())
+      graph.increments.push_back(increment);
+    else
+      add_nodes(graph, increment);
+    added.push_back(increment.name());
     states.push_back(std::move(state));
     inputs.erase(inputs.begin() + static_cast<std::ptrdiff_t>(input));
     outputs.erase(outputs.begin() + static_cast<std::ptrdiff_t>(output));

@@ -111,6 +111,38 @@ def one_program(name):
     return f"one program: {name}", check
 
 
+def one_module(name):
+    """One module over symbols: its instances, a program of it, the same from its text, and from an artifact."""
+    def check(folder):
+        path = generate.generate(name, folder, small=True)[0]
+        model, costs = onnx.load(path), os.path.join(folder, "costs.db")
+        dims = {dim: "past_sequence_length + sequence_length" for dim in ("total_sequence_length",) if name == "llama"}
+        family = collage.load_symbolic(path, dims=dims)
+        assert sorted(family.symbols) == sorted(SIZES[name][0]), family
+        assert [info.name for info in family.outputs] == [value.name for value in model.graph.output]
+        text = os.path.join(folder, "family.relay")
+        family.save(text)
+        program, again = family.compile(targets="onednn", database=costs), collage.load_dynamic(text, targets="onednn", database=costs)
+        runs = []
+        for seed, sizes in enumerate(SIZES[name]):
+            feed = inputs_of(model, whole(sizes), seed)
+            expected, outputs, from_text = expected_of(path, feed), program.run(feed), again.run(feed)
+            instance = family.at(**sizes).compile(targets="onednn", database=costs).run(feed)
+            for (key, wanted), same in zip(expected.items(), from_text.values()):
+                agree(outputs[key], wanted, (sizes, key))
+                agree(instance[key], wanted, (sizes, key))
+                assert same.tobytes() == outputs[key].tobytes(), (sizes, key)
+            runs.append((feed, expected))
+        saved = os.path.join(folder, "family.collage")
+        program.save(saved)
+        loaded = collage.load(saved)
+        for feed, expected in runs:
+            for key, array in loaded.run(feed).items():
+                agree(array, expected[key], key)
+
+    return f"one module: {name}", check
+
+
 def agree_in_any_order(outputs, expected, where):
     """Every box found has one of the same label, place and score: boxes of nearly equal scores may change places."""
     for key in expected:
@@ -152,7 +184,7 @@ def detector(name):
 
 CHECKS = [given_sizes(name) for name in SIZES]
 if hasattr(collage, "load_dynamic"):
-    CHECKS += [one_program(name) for name in SIZES] + [detector(name) for name in DETECTORS]
+    CHECKS += [one_program(name) for name in SIZES] + [one_module(name) for name in SIZES] + [detector(name) for name in DETECTORS]
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:]))

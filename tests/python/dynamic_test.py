@@ -37,9 +37,14 @@ def agree(actual, expected):
 
 
 def check_buckets(folder):
-    """A BERT with a mask: two sizes of batch and two of length serve all."""
+    """A BERT with a mask: two sizes of batch and two of length serve all; imported in stages, and as one module."""
     path, session = model(folder, "bert_dynamic")
-    program = loaded(folder, path, buckets={"batch": [1, 4], "sequence": [8, 24]})
+    for source in (path, collage.load_symbolic(path)):
+        serves_by_buckets(folder, path, source, session)
+
+
+def serves_by_buckets(folder, path, source, session):
+    program = loaded(folder, source, buckets={"batch": [1, 4], "sequence": [8, 24]})
     random = np.random.default_rng(3)
     for batch, length in ((1, 8), (1, 5), (3, 24), (4, 2), (1, 17), (2, 9)):
         given = {}
@@ -62,13 +67,18 @@ def check_buckets(folder):
 
 
 def check_states(folder):
-    """A GPT-2 that keeps its cache: a prompt, then token after token, through two buckets."""
+    """A GPT-2 that keeps its cache: a prompt, then token after token, through two buckets; imported in stages, and as one module."""
     path, session = model(folder, "gpt2_cache")
+    for source in (path, collage.load_symbolic(path)):
+        keeps_its_cache(folder, source, session)
+
+
+def keeps_its_cache(folder, source, session):
     cache = {value.name: np.zeros((1, value.shape[1], 0, value.shape[3]), np.float32)
              for value in session.get_inputs() if value.name.startswith("past")}
     names = [value.name for value in session.get_outputs()]
     present = {name: name.replace("past_key_values", "present") for name in cache}
-    program = loaded(folder, path, buckets={"past": [12, 28]}, states=present)
+    program = loaded(folder, source, buckets={"past": [12, 28]}, states=present)
     assert not any(info.name in cache for info in program.inputs)
     tokens, past = np.arange(7, dtype=np.int64)[None] * 3, 0
     for _ in range(12):

@@ -211,17 +211,41 @@ Result<std::string> StagedModel::content() {
   return content;
 }
 
-Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,
-                                          const TensorsByName& tensors) {
-  GraphImportOptions with;
-  with.initializer = [this](const std::string& name) -> Result<Expr> {
+GraphImporter StagedModel::importer_of(GraphImportOptions options) {
+  options.initializer = [this](const std::string& name) -> Result<Expr> {
     if (!has_initializer(name)) return Expr();
     return make_constant(TRY(initializer(name)), name);
   };
-  with.in_stages = true;
-  with.runs_on_host = options_.runs_on_host;
-  GraphImporter importer(*inlining_, data_, std::move(with));
+  options.runs_on_host = options_.runs_on_host;
+  GraphImporter importer(*inlining_, data_, std::move(options));
   for (const auto& [name, type] : types_) importer.narrow().declare(name, type);
+  return importer;
+}
+
+Result<Module> StagedModel::import_whole(const std::vector<TensorType>& inputs) {
+  GraphImportOptions with;
+  with.keeps_calls = true;
+  GraphImporter importer = importer_of(std::move(with));
+  for (const auto& [name, value] : whole_.constants)
+    importer.define(name, make_constant(value, name));
+  std::vector<Expr> params, results;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    params.push_back(make_var(inputs_[i].name, inputs[i]));
+    importer.define(inputs_[i].name, params.back());
+  }
+  for (const std::string& name : whole_.outputs) importer.keep(name);
+  TRY(importer.import(whole_.nodes));
+  TRY(refusal_of(importer.late(), true));
+  for (const std::string& name : whole_.outputs) results.push_back(TRY(importer.value(name)));
+  Expr body = results.size() == 1 ? results[0] : make_tuple(std::move(results));
+  return Module(make_function(std::move(params), std::move(body)));
+}
+
+Result<ImportedStage> StagedModel::import(const RemainingGraph& rest,
+                                          const TensorsByName& tensors) {
+  GraphImportOptions with;
+  with.in_stages = true;
+  GraphImporter importer = importer_of(std::move(with));
   for (const auto& [name, value] : rest.constants)
     importer.define(name, make_constant(value, name));
   for (const auto& [name, value] : tensors)

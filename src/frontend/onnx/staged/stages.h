@@ -33,11 +33,19 @@ namespace collage::frontend {
 
 using TensorsByName = std::map<std::string, Tensor>;
 
+// What `output` has behind `input` along an axis: what a run adds to a state.
+struct Increment {
+  std::string input, output;
+  size_t axis = 0;
+  std::string name() const { return output + "/added"; }  // among the graph's outputs
+};
+
 struct RemainingGraph {
   std::vector<FlatNode> nodes;             // inputs first
   std::vector<std::string> outputs;        // values that are wanted in the end
   std::set<std::string> by_value;          // tensors whose contents decide shapes
   TensorsByName constants;                 // values that are the same in every run
+  std::vector<Increment> increments;       // of a model without nodes
   std::vector<std::string> reads() const;  // by nodes and as outputs, sorted
 };
 
@@ -101,6 +109,9 @@ class StagedModel : public StageSource {
     return options_.runs_on_host != nullptr && options_.runs_on_host(node);
   }
   Result<ImportedStage> import(const RemainingGraph& rest, const TensorsByName& tensors) override;
+  // Imports all of it as one function of inputs of these types, which holds for others of their
+  // ranks too (GraphImportOptions::keeps_calls). kUnsupported: a part needs values of a run.
+  Result<Module> import_whole(const std::vector<TensorType>& inputs);
   Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
                                       std::vector<std::string>& inputs) override;
   bool has_initializer(const std::string& name) const override { return names_.count(name) != 0; }
@@ -112,6 +123,7 @@ class StagedModel : public StageSource {
   StagedModel(std::filesystem::path file, StagedModelOptions options)
       : file_(std::move(file)), options_(std::move(options)), data_(file_, options_.data_roots) {}
   Status read();
+  GraphImporter importer_of(GraphImportOptions options);
   Result<std::unique_ptr<::onnx::ModelProto>> read_message() const;
   // Reads the message again, for released initializers.
   Result<std::unique_ptr<::onnx::ModelProto>> read_message_again() const;
