@@ -271,8 +271,8 @@ Result<SymbolicModule> generalise(const std::vector<std::string>& symbols, const
     if (made.ok()) return made;
     // Large sizes do not fit some models: the smallest say what is wrong, but where some fit and
     // are no family.
-    const bool is_family = told.code() != ErrorCode::kUnsupported;
-    if (is_family || made.status().code() == ErrorCode::kUnsupported) told = made.status();
+    const bool fits_none = told.code() != ErrorCode::kUnsupported;
+    if (fits_none || made.status().code() == ErrorCode::kUnsupported) told = made.status();
   }
   return told;
 }
