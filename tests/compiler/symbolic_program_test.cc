@@ -140,6 +140,10 @@ TEST_F(SymbolicPrograms, OptionsOfOtherModelsAreRefused) {
   const std::filesystem::path path = write(kSymbolicText);
   DynamicOptions asked = options();
   asked.states["x"] = "output0";
+  EXPECT_THAT(Program::compile(path, asked).status().to_string(),
+              HasSubstr("state 'x' has no dimension with buckets"));
+  asked = options();
+  asked.constants["x"] = Tensor::scalar<float>(0);
   EXPECT_THAT(Program::compile(path, asked).status().to_string(), HasSubstr("are of ONNX models"));
   asked = options();
   asked.buckets["k"] = {8};
