@@ -87,8 +87,38 @@ def check_families(folder):
             assert wanted in str(error), error
 
 
+def check_loops(folder):
+    """Loop and Scan over a dimension that is a symbol: one loop for all lengths, few or many."""
+    value = lambda name, shape, kind=onnx.TensorProto.FLOAT: onnx.helper.make_tensor_value_info(name, kind, shape)
+    node, steps = onnx.helper.make_node, (1, 2, 5, 200)
+    body = onnx.helper.make_graph([node("Mul", ["h", "a"], ["ha"]), node("Add", ["ha", "x"], ["next"]), node("Tanh", ["next"], ["y"])], "body",
+                                  [value("h", [4]), value("x", [4])], [value("next", [4]), value("y", [4])])
+    counted = onnx.helper.make_graph([node("Mul", ["h", "a"], ["ha"]), node("Gather", ["xs", "i"], ["x"], axis=0), node("Add", ["ha", "x"], ["next"]),
+                                      node("Tanh", ["next"], ["y"]), node("Identity", ["go"], ["again"])], "body",
+                                     [value("i", [], onnx.TensorProto.INT64), value("go", [], onnx.TensorProto.BOOL), value("h", [4])],
+                                     [value("again", [], onnx.TensorProto.BOOL), value("next", [4]), value("y", [4])])
+    for nodes in ([node("Scan", ["h0", "xs"], ["last", "ys"], body=body, num_scan_inputs=1)],
+                  [node("Shape", ["xs"], ["n"], start=0, end=1), node("Squeeze", ["n"], ["trips"]),
+                   node("Loop", ["trips", "", "h0"], ["last", "ys"], body=counted)]):
+        path = os.path.join(folder, "loop.onnx")
+        graph = onnx.helper.make_graph(nodes, "g", [value("h0", [4]), value("xs", ["steps", 4]), value("a", [4])], [value("last", [4]), value("ys", ["steps", 4])])
+        onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+        family = collage.load_symbolic(path)
+        assert family.symbols == ["steps"] and family.text.count("control.loop") == 1 and family.outputs[1].dims[0] == "steps", family.text
+        program = family.compile(targets="reference")
+        for count in steps:
+            random = np.random.default_rng(count)
+            h, xs, a = (random.standard_normal(shape, np.float32) for shape in ((4,), (count, 4), (4,)))
+            a = np.abs(a) % 1
+            last, ys = program(h, xs, a)
+            for x, y in zip(xs, ys):
+                h = h * a + x
+                np.testing.assert_allclose(y, np.tanh(h), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(last, h, rtol=1e-4, atol=1e-5)
+
+
 def main(arguments):
-    return built_package.run([check_families], arguments)
+    return built_package.run([check_families, check_loops], arguments)
 
 
 if __name__ == "__main__":

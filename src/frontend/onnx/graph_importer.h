@@ -83,6 +83,7 @@ class GraphImporter {
   const Inlining& inlining() const { return inlining_; }
   TensorData& data() { return data_; }
   Folder& folder() { return folder_; }
+  bool is_for_several_sizes() const { return options_.keeps_calls; }
   void add_late(const FlatNode& node, Lateness why, std::string reason,
                 std::vector<std::string> wanted = {});
   // Imports the nodes of a graph that replace a node.

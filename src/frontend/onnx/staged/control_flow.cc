@@ -134,15 +134,16 @@ Status import_loop(GraphImporter& importer, const FlatNode& node) {
   const Expr condition = TRY(input_value(importer, node, 1));
   const Tensor* count = trips == nullptr ? nullptr : importer.folder().value(trips);
   const Tensor* first = condition == nullptr ? nullptr : importer.folder().value(condition);
-  const bool starts = condition == nullptr ||
-                      (first != nullptr && TRY(scalar_value(*first, "the condition")) != 0);
-  const int64_t iterations =
-      count == nullptr ? 0 : TRY(scalar_value(*count, "the trip count"));
+  const bool starts =
+      condition == nullptr || (first != nullptr && TRY(scalar_value(*first, "the condition")) != 0);
+  const int64_t iterations = count == nullptr ? 0 : TRY(scalar_value(*count, "the trip count"));
   const bool certain = count != nullptr && starts && goes_on(body);
   const bool unrolls = certain && is_unrolled(body, iterations, kMaxUnrolledNodes);
-  if (!unrolls || !is_unrolled(body, iterations, kFewNodes)) {
+  // A number that shapes decide is another for other sizes.
+  const bool varies = trips != nullptr && as<ConstantNode>(trips) == nullptr;
+  if (!unrolls || varies || !is_unrolled(body, iterations, kFewNodes)) {
     const auto trips_known = certain ? std::optional(iterations) : std::nullopt;
-    if (TRY(form_loop(importer, node, trips_known, unrolls))) return {};
+    if (TRY(form_loop(importer, node, trips_known, unrolls && !varies))) return {};
     if (!unrolls) return add_uneven(importer, node);
   }
   std::vector<std::string> state;
@@ -196,8 +197,9 @@ Status import_scan(GraphImporter& importer, const FlatNode& node) {
                          .shape);
   const int64_t length = TRY(layout.length(shapes));
   const bool unrolls = is_unrolled(body, length, kMaxUnrolledNodes);
-  if (!unrolls || !is_unrolled(body, length, kFewNodes)) {
-    if (TRY(form_scan(importer, node, unrolls))) return {};
+  const bool varies = importer.is_for_several_sizes();
+  if (!unrolls || varies || !is_unrolled(body, length, kFewNodes)) {
+    if (TRY(form_scan(importer, node, unrolls && !varies))) return {};
     if (!unrolls) return add_uneven(importer, node);
   }
   std::vector<std::string> state;
