@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "backend/targets/backends.h"
 #include "base/files.h"
 #include "base/no_exceptions.h"
@@ -54,13 +52,6 @@ Result<Module> instance_of_text(const std::string& text, const ParseOptions& opt
     if (!module.ok()) return module;
     return usage_error("shapes are part of the text and cannot be given");
   }
-  const auto known = [](const auto& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  for (const auto& [name, value] : dims)
-    if (!known(symbolic.symbols(), name))
-      return usage_error("a value is given for symbol {}, which {} does not have", name,
-                         symbolic.signature());
   return symbolic.instantiate(TRY(symbolic.bind(shapes, dims)));
 }
 

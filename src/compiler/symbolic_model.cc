@@ -1,6 +1,5 @@
 #include "compiler/symbolic_model.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "artifact/bucketing/padding.h"
@@ -84,10 +83,6 @@ const std::string& SymbolicModel::text() const { return impl_->module.text(); }
 
 Result<Model> SymbolicModel::at(const Sizes& sizes, bool simplify) const {
   return without_exceptions([&]() -> Result<Model> {
-    for (const auto& [name, value] : sizes)
-      if (std::count(symbols().begin(), symbols().end(), name) == 0)
-        return usage_error("a value is given for symbol {}, which {} does not have", name,
-                           impl_->module.signature());
     Module module = TRY(impl_->module.instantiate(TRY(impl_->module.bind({}, sizes))));
     Model model =
         TRY(staged_model(Model(std::make_shared<internal::ModelImpl>()), std::move(module)));

@@ -301,6 +301,10 @@ Result<Symbols> SymbolicModule::bind(std::span<const Shape> shapes) const {
 
 Result<Symbols> SymbolicModule::bind(const std::map<std::string, Shape>& shapes,
                                      Symbols values) const {
+  for (const auto& [name, value] : values)
+    if (std::count(symbols_.begin(), symbols_.end(), name) == 0)
+      return usage_error("a value is given for symbol {}, which {} does not have", name,
+                         signature());
   Binding binding(values);
   for (const SymbolicTensor& param : params_)
     if (const auto given = shapes.find(param.name); given != shapes.end())

@@ -60,8 +60,8 @@ class SymbolicModule {
 
   /// Returns the symbols' values by the parameters' shapes, or which two contradict each other.
   Result<Symbols> bind(std::span<const Shape> shapes) const;
-  /// Likewise by some of the shapes, by name, and some of the values. kUnsupported: a symbol has
-  /// none.
+  /// Likewise by some of the shapes, by name, and some of the values. kUsage: a value is of no
+  /// symbol. kUnsupported: a symbol has none.
   Result<Symbols> bind(const std::map<std::string, Shape>& shapes, Symbols values) const;
   /// Returns the module of numbers.
   Result<Module> instantiate(const Symbols& values) const;
