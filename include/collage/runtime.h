@@ -46,6 +46,10 @@ int collage_program_load_signed(const char* path, const char* public_key,
                                 collage_program** program);
 int collage_program_load_memory_signed(const void* data, size_t bytes, const char* public_key,
                                        collage_program** program);
+/* The bytes are used where they are, which begins on a multiple of 64 and is never freed: an array
+ * of the program's, as libraries of `collage compile --emit library` have. */
+int collage_program_load_static(const void* data, size_t bytes, int threads,
+                                collage_program** program);
 /* Contexts made of it stay good. Null is ignored, here and below. */
 void collage_program_free(collage_program* program);
 
@@ -75,6 +79,9 @@ void collage_context_reset(collage_context* context);
  */
 int collage_context_run(collage_context* context, struct DLManagedTensor* const* inputs,
                         size_t num_inputs, struct DLManagedTensor** outputs, size_t num_outputs);
+/* The same with pointers to dense tensors in row-major order, of a program of fixed shapes. */
+int collage_context_run_dense(collage_context* context, const void* const* inputs,
+                              void* const* outputs);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,13 @@
 // The C interface (collage/runtime.h) over the C++ one.
 #include <dlpack/dlpack.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "artifact/artifact_file.h"
 #include "artifact/dlpack_tensors.h"
+#include "artifact/program_impl.h"
 #include "base/no_exceptions.h"
 #include "collage/program.h"
 #include "collage/runtime.h"
@@ -36,8 +39,7 @@ int answer(const Body& body) {
 
 Status missing(const char* what) { return usage_error("{} is null", what); }
 
-Status describe(const std::vector<TensorInfo>& infos, size_t index,
-                collage_tensor_info* info) {
+Status describe(const std::vector<TensorInfo>& infos, size_t index, collage_tensor_info* info) {
   if (info == nullptr) return missing("info");
   if (index >= infos.size()) return usage_error("there are {}, none is {}", infos.size(), index);
   const TensorInfo& known = infos[index];
@@ -79,8 +81,7 @@ Status check_apart(const collage_context& context, DLManagedTensor* const* input
   for (size_t i = 0; i < made.size(); ++i)
     outs.push_back(outputs[i] == nullptr ? TensorMemory() : memory_of(outputs[i]->dl_tensor));
   return check_outputs_apart(
-      ins, outs, [&](size_t i) { return given[i].name; },
-      [&](size_t i) { return made[i].name; });
+      ins, outs, [&](size_t i) { return given[i].name; }, [&](size_t i) { return made[i].name; });
 }
 
 Status run(collage_context& context, DLManagedTensor* const* inputs, size_t num_inputs,
@@ -113,6 +114,22 @@ Status run(collage_context& context, DLManagedTensor* const* inputs, size_t num_
       copy_to_dlpack(results[i], outputs[i]->dl_tensor);
   }
   return {};
+}
+
+Status run_dense(collage_context& context, const void* const* inputs, void* const* outputs) {
+  const auto borrow = [](const TensorInfo& info, const void* data) -> Result<Tensor> {
+    if (!info.has_shape || std::count(info.shape.begin(), info.shape.end(), kOpen) > 0)
+      return usage_error("'{}' has no fixed shape", info.name);
+    if (data == nullptr && num_elements(info.shape) > 0)
+      return bad_model("'{}' is null", info.name);
+    return Tensor::borrow(info.dtype, info.shape, const_cast<void*>(data));
+  };
+  std::vector<Tensor> given, results;
+  for (const TensorInfo& info : context.program.inputs())
+    given.push_back(TRY(borrow(info, inputs[given.size()])));
+  for (const TensorInfo& info : context.program.outputs())
+    results.push_back(TRY(borrow(info, outputs[results.size()])));
+  return context.context.run(given, results);
 }
 
 }  // namespace
@@ -148,6 +165,17 @@ int collage_program_load_memory_signed(const void* data, size_t bytes, const cha
     return collage::answer([] { return collage::missing("an argument"); });
   return collage::load_program(
       program, [&] { return collage::Program::load_signed(data, bytes, public_key); });
+}
+
+int collage_program_load_static(const void* data, size_t bytes, int threads,
+                                collage_program** program) {
+  if (data == nullptr) return collage::answer([] { return collage::missing("data"); });
+  if (threads < 0 || threads > collage::WorkerTeam::kMostThreads)
+    return collage::answer([&] { return collage::usage_error("{} threads", threads); });
+  const std::shared_ptr<const void> owner(data, [](const void*) {});
+  return collage::load_program(program, [&] {
+    return collage::open_program(collage::ArtifactFile::from_memory(data, bytes, owner), threads);
+  });
 }
 
 void collage_program_free(collage_program* program) { delete program; }
@@ -197,6 +225,15 @@ int collage_context_run(collage_context* context, struct DLManagedTensor* const*
         (outputs == nullptr && num_outputs > 0))
       return collage::missing("an argument");
     return collage::run(*context, inputs, num_inputs, outputs, num_outputs);
+  });
+}
+
+int collage_context_run_dense(collage_context* context, const void* const* inputs,
+                              void* const* outputs) {
+  return collage::answer([&]() -> collage::Status {
+    if (context == nullptr || inputs == nullptr || outputs == nullptr)
+      return collage::missing("an argument");
+    return collage::run_dense(*context, inputs, outputs);
   });
 }
 

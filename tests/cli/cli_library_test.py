@@ -22,6 +22,7 @@ import checks
 import command
 import tiny_models
 
+BUILD = os.path.dirname(os.path.abspath(command.COLLAGE))  # libcollage_runtime is there
 FLAGS = ("--threads", "2")
 FUNCTIONS = {"create", "run", "free", "error", "input", "output"}
 PROGRAM = """#[version = "0.0.5"]
@@ -96,12 +97,12 @@ class Folder:
             flags += ["--inputs", f"{name}={i}.npy"]
         return flags
 
-    def outputs(self, library, name, count):
+    def outputs(self, library, name, count, more=()):
         """What the C program writes, and what it says."""
         flags = ["-std=gnu99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-DNAME={name}", f'-DHEADER="{name}.h"', "-I", "."]
         call("cc", *flags, os.path.join(HERE, "library_test.c"), os.path.join(".", library), "-o", "program", "-lm", "-pthread",
-             cwd=self.folder)
-        said = call("./program", cwd=self.folder, env={"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": self.folder})
+             *more, cwd=self.folder)
+        said = call("./program", cwd=self.folder, env={"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": f"{self.folder}:{BUILD}"})
         found = []
         for i in range(count):
             with open(self.path(f"output{i}"), "rb") as file:
@@ -122,6 +123,11 @@ def same_bits(folder, model, arrays):
     assert folder.outputs("librenewed.a", "renewed", len(expected))[0] == expected
     left = [name for name in os.listdir(folder.folder) if name.startswith(".collage")]
     assert not left, left
+
+
+def random_net():
+    nodes = [helper.make_node("RandomNormalLike", ["x"], ["noise"], "noise"), helper.make_node("Add", ["x", "noise"], ["y"], "sum")]
+    return tiny_models.model(nodes, {"x": [4]}, {"y": [4]})
 
 
 def random(*shape, dtype=np.float32):
@@ -208,6 +214,31 @@ def check_indices(folder):
     assert result.returncode == 1 and result.stderr == "run: index 5 is out of range for extent 5\n", result
 
 
+def check_backends(folder):
+    """Kernels of other backends are run by libcollage_runtime, which the library then needs."""
+    runtime = (f"-L{BUILD}", "-lcollage_runtime")
+    available = command.run(["targets"], folder.folder, cache=folder.path("cache")).stdout
+    onnx.save(tiny_models.small_net(), folder.path("net.onnx"))
+    onnx.save(random_net(), folder.path("random.onnx"))
+    product = tiny_models.model([helper.make_node("MatMul", ["x", "w"], ["y"], "product")], {"x": [64, 64]}, {"y": [64, 48]},
+                                {"w": tiny_models.weights(64, 48)})
+    onnx.save(product, folder.path("product.onnx"))
+    inputs = {"net": {"image": random(1, 3, 12, 12)}, "product": {"x": random(64, 64)}, "random": {"x": random(4)}}
+    for target, model in (("onednn", "net"), ("openvino", "net"), ("amx", "product"), ("blas", "product"), ("native", "random")):
+        if not re.search(f"^{target} +available", available, re.M):
+            continue
+        given = folder.given(inputs[model])
+        expected = folder.saved("compile", model + ".onnx", "--targets", target, "--effort", "fast", "-q", "-o", f"{model}.collage",
+                                *given, *FLAGS)
+        for library in (f"lib{model}.a", f"lib{model}.so"):
+            said = folder.run("compile", f"{model}.collage", "--emit", "library", "-o", library)
+            assert re.search(rf"^{library} needs libcollage_runtime\.so\.0, since .* runs on ", said, re.M), (target, said)
+            if model != "random":  # each run draws numbers of its own
+                assert folder.outputs(library, model, len(expected), runtime)[0] == expected, (target, library)
+        defined = call("nm", "--extern-only", "--defined-only", f"lib{model}.a", cwd=folder.folder)
+        assert set(re.findall(r" [A-Z] (\w+)", defined)) == {f"{model}_{f}" for f in FUNCTIONS}, defined
+
+
 def check_halves(folder):
     onnx.save(tiny_models.in_float16(tiny_models.small_net()), folder.path("half.onnx"))
     same_bits(folder, "half.onnx", {"image": random(1, 3, 12, 12, dtype=np.float16)})
@@ -251,16 +282,10 @@ def check_refusals(folder):
     onnx.save(tiny_models.small_net(), folder.path("net.onnx"))
     before = set(os.listdir(folder.folder))
     library = ("compile", "net.onnx", "--emit", "library", "-o", "libnet.a")
-    said = folder.run(*library, "--targets", "reference", *FLAGS, status=2)
-    assert re.search(r" runs on reference: .* --targets native", said), said
-    noise = [helper.make_node("RandomNormalLike", ["x"], ["noise"], "noise"), helper.make_node("Add", ["x", "noise"], ["y"], "sum")]
-    tiny_models.write(folder.folder, "noise.onnx", tiny_models.model(noise, {"x": [4]}, {"y": [4]}).SerializeToString())
-    said = folder.run("compile", "noise.onnx", *library[2:], *FLAGS, "-q", status=2)
-    assert re.search(r"random_\w+ runs on reference: .*a library holds kernels of native alone", said), said
     assert "needs `nocc`" in folder.run(*library, status=5, CC="nocc")
     said = folder.run(*library, *FLAGS, status=1, CC="cc -include absent.h")
     assert "`cc` failed" in said and "absent.h" in said, said
-    assert set(os.listdir(folder.folder)) - before <= {"cache", "noise.onnx"}, os.listdir(folder.folder)
+    assert set(os.listdir(folder.folder)) - before <= {"cache"}, os.listdir(folder.folder)
 
 
 def check_hooks(_):
@@ -276,7 +301,7 @@ def check_hooks(_):
     assert len(wanted) > 30 and wanted == has, wanted ^ has
 
 
-CHECKS = (check_net, check_parts, check_copies, check_joined, check_constants, check_ends, check_indices, check_halves, check_program, check_two, check_refusals, check_hooks)
+CHECKS = (check_net, check_parts, check_copies, check_joined, check_constants, check_ends, check_indices, check_halves, check_program, check_backends, check_two, check_refusals, check_hooks)
 
 if __name__ == "__main__":
     listed = command.run(["targets"], ".", cache="/nonexistent").stdout

@@ -70,10 +70,12 @@ Result<std::string> signing_key(const CompileOptionsOfTool& options) {
   return key;
 }
 
-void print_size(const std::string& file) {
+// `needs`: what a library needs of Collage.
+void print_size(const std::string& file, const std::string& needs = "") {
   std::error_code code;  // of what is no regular file
   const auto bytes = static_cast<double>(std::filesystem::file_size(file, code));
   if (!code) fmt::print("{}: {:.1f} MB\n", file, 1e-6 * bytes);
+  if (!needs.empty()) fmt::print("{} needs {}\n", file, needs);
 }
 
 // The program of an artifact as a library.
@@ -81,11 +83,12 @@ Status convert(const CompileOptionsOfTool& options) {
   OpenedArtifact opened = TRY(open_artifact(options, EmbeddedWeights::kUnread));
   const std::vector<Tensor> inputs = TRY(make_inputs(opened.model, options));
   const Manifest& manifest = opened.loaded.file->manifest();
-  TRY(write_library(options.output, *opened.loaded.plan, manifest.threads, manifest.model));
+  const std::string needs = TRY(write_library(
+      options.output, *opened.loaded.plan, {manifest.threads, manifest.model, manifest.max_error}));
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, opened.model.outputs(), TRY(opened.run(inputs))));
   if (!options.json.empty()) TRY(write_json(options.json, TRY(opened.report(options.model))));
-  print_size(options.output);
+  print_size(options.output, needs);
   return {};
 }
 
@@ -103,7 +106,8 @@ Status compile_to_file(CompileOptionsOfTool options) {
     return usage_error("--state needs --bucket for the dimension that grows");
   const bool library = options.emit == "library";
   if (library && runs_artifact(options)) return convert(options);
-  // A library holds kernels of native alone, and none of the reference, whatever that costs.
+  // Kernels of native need nothing of Collage, and are preferred to the reference, whatever that
+  // costs.
   if (library && options.targets.empty() && options.config.empty()) options.targets = {"native"};
   if (library) options.exclude.push_back("reference");
   Result<Model> loaded = load(options);
@@ -121,9 +125,11 @@ Status compile_to_file(CompileOptionsOfTool options) {
   Program program = TRY(compile(model, options, &facts.compile_seconds, inputs));
   facts.threads = program.impl().threads;
   const nlohmann::json report = report_json(model, program.impl().report, facts);
+  std::string needs;
   if (library) {
-    TRY(write_library(options.output, *program.impl().plan, facts.threads,
-                      model.impl().path.filename().string()));
+    needs = TRY(write_library(
+        options.output, *program.impl().plan,
+        {facts.threads, model.impl().path.filename().string(), program.impl().max_error}));
   } else if (options.emit == "module") {
     TRY(save_module(program.impl().report.partitioned, options.output));
   } else {
@@ -132,7 +138,7 @@ Status compile_to_file(CompileOptionsOfTool options) {
   if (!options.save_outputs.empty())
     TRY(save_tensors(options.save_outputs, program.outputs(), TRY(program.run(inputs))));
   if (!options.json.empty()) TRY(write_json(options.json, report));
-  print_size(options.output);
+  print_size(options.output, needs);
   return {};
 }
 
@@ -150,8 +156,8 @@ Command add_compile(CLI::App& app) {
   command->add_option("-o", options->output, "the file to write")->required();
   command
       ->add_option("--emit", options->emit,
-                   "what to write: an artifact (.collage), a library of native's kernels (.a or "
-                   ".so) with a C header, or a module whose kernels are stated (.relay)")
+                   "what to write: an artifact (.collage), a library (.a or .so) with a C header, "
+                   "or a module whose kernels are stated (.relay)")
       ->check(CLI::IsMember({"artifact", "library", "module"}));
   command->add_option("--sign", options->signing_key,
                       "a private key (Ed25519, PEM) that signs the artifact");

@@ -11,6 +11,7 @@
 
 #include "artifact/library/library_source.h"
 #include "base/files.h"
+#include "base/library_beside.h"
 #include "base/output_file.h"
 #include "base/scratch_folder.h"
 #include "base/tools.h"
@@ -38,7 +39,15 @@ Status compile_c(Words flags) {
   return run_tool(std::move(command));
 }
 
-Status write_constants(const fs::path& path, const LibrarySource& source) {
+Status write_constants(const fs::path& path, const LibrarySource& source, const Plan& plan,
+                       const PlanFacts& facts) {
+  if (!source.needs_runtime.empty()) {
+    TRY(write_artifact(path, plan, facts, {}));
+    if (const size_t bytes = fs::file_size(path); bytes > kMostConstantBytes)
+      return unsupported("a program of {} MB: a library holds no more than {} MB",
+                         bytes / 1'000'000, kMostConstantBytes / 1'000'000);
+    return {};
+  }
   std::ofstream file(path, std::ios::binary);
   for (const auto& [offset, constant] : source.constants) {
     file.seekp(static_cast<std::streamoff>(offset));
@@ -55,19 +64,21 @@ std::string constants_assembly() {
   return fmt::format(
       ".section .rodata\n.balign 64\n.globl {0}\n.hidden {0}\n.type {0}, @object\n"
       "{0}:\n.incbin \"constants\"\n.size {0}, .-{0}\n"
+      ".globl {0}_end\n.hidden {0}_end\n{0}_end:\n"
       ".section .note.GNU-stack, \"\", @progbits\n",
       kLibraryConstants);
 }
 
 // One object file of all that the library holds, whose only symbols are those that the header
 // declares: two libraries in a program do not meet.
-Status make_object(const LibrarySource& source, const std::string& name, const fs::path& folder) {
+Status make_object(const LibrarySource& source, const std::string& name, const fs::path& folder,
+                   const Plan& plan, const PlanFacts& facts) {
   const auto in_folder = [&](const std::string& file) { return (folder / file).string(); };
   TRY(write_file_atomically(in_folder(name + ".h"), source.header));
   TRY(write_file_atomically(in_folder("library.c"), source.code));
   TRY(compile_c(
       {"-std=gnu11", "-O2", "-fPIC", "-c", "-o", in_folder("library.o"), in_folder("library.c")}));
-  TRY(write_constants(folder / "constants", source));
+  TRY(write_constants(folder / "constants", source, plan, facts));
   TRY(write_file_atomically(in_folder("constants.s"), constants_assembly()));
   TRY(run_tool(
       {"as", "-I", folder.string(), "-o", in_folder("constants.o"), in_folder("constants.s")}));
@@ -129,21 +140,26 @@ Status check_library_tools() {
   return {};
 }
 
-Status write_library(const fs::path& path, const Plan& plan, int threads,
-                     const std::string& model) {
+Result<std::string> write_library(const fs::path& path, const Plan& plan, const PlanFacts& facts) {
   const std::string name = library_name(path);
   const LibrarySource source =
-      TRY(library_source(plan, {name, path.filename().string(), model, threads}));
+      TRY(library_source(plan, {name, path.filename().string(), facts.model, facts.threads}));
   // Beside the library: constants may be larger than a folder of temporary files.
   const fs::path beside = fs::absolute(path).parent_path();
   const ScratchFolder scratch = TRY(ScratchFolder::create(beside, ".collage-library-"));
   const fs::path& folder = scratch.path();
-  TRY(make_object(source, name, folder));
+  TRY(make_object(source, name, folder, plan, facts));
   const std::string object = (folder / (name + ".o")).string();
   // Of a static library too: it shows that nothing is missing.
   const std::string shared = (folder / "library.so").string();
-  TRY(compile_c({"-shared", "-Wl,-z,defs", "-Wl,-z,noexecstack", "-Xlinker", "-soname", "-Xlinker",
-                 path.filename().string(), "-o", shared, object, "-lm", "-pthread"}));
+  Words link = {"-shared", "-Wl,-z,defs", "-Wl,-z,noexecstack",     "-Xlinker",
+                "-soname", "-Xlinker",    path.filename().string(), "-o",
+                shared,    object};
+  if (source.needs_runtime.empty())
+    link.insert(link.end(), {"-lm", "-pthread"});
+  else
+    link.push_back((library_folder() / runtime_library()).string());
+  TRY(compile_c(std::move(link)));
   if (path.extension() == ".so") {
     TRY(publish(shared, path));
   } else {
@@ -151,7 +167,9 @@ Status write_library(const fs::path& path, const Plan& plan, int threads,
     TRY(run_tool({"ar", "rcsD", archive, object}));
     TRY(publish(archive, path));
   }
-  return write_file_atomically(beside / (name + ".h"), source.header);
+  TRY(write_file_atomically(beside / (name + ".h"), source.header));
+  if (source.needs_runtime.empty()) return std::string();
+  return fmt::format("{}, since {}", runtime_library(), source.needs_runtime);
 }
 
 }  // namespace collage

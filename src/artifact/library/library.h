@@ -1,11 +1,11 @@
-// Compiles a program ahead of time to a static or shared library with a C header, which needs
-// nothing of Collage (docs/artifact.md#a-library). binutils and a C compiler make it.
+// Compiles a program ahead of time to a static or shared library with a C header
+// (docs/artifact.md#a-library). binutils and a C compiler make it.
 #pragma once
 
 #include <filesystem>
 #include <string>
 
-#include "runtime/plan.h"
+#include "artifact/write_artifact.h"
 
 namespace collage {
 
@@ -17,8 +17,9 @@ std::string library_name(const std::filesystem::path& path);
 // kUnavailable names a missing tool.
 Status check_library_tools();
 
-// Writes the library, and NAME.h beside it. kUsage: a kernel is not native's.
-Status write_library(const std::filesystem::path& path, const Plan& plan, int threads,
-                     const std::string& model);
+// Writes the library, and NAME.h beside it. Returns what it needs of Collage and why, empty for
+// nothing: "libcollage_runtime.so.0, since …".
+Result<std::string> write_library(const std::filesystem::path& path, const Plan& plan,
+                                  const PlanFacts& facts);
 
 }  // namespace collage

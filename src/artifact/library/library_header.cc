@@ -22,9 +22,14 @@ std::string lines_of(const std::vector<PlanSignature>& signatures, const char* a
   return text;
 }
 
+constexpr char kNeedsNothing[] =
+    "It needs nothing of Collage, only the C\n * library, libm and threads: cc program.c {} -lm "
+    "-pthread";
+constexpr char kNeedsRuntime[] =
+    "It needs libcollage_runtime and\n * what lies beside it: cc program.c {} -lcollage_runtime";
+
 constexpr char kHeader[] =
-    R"(/* {name}: made by collage {version} of {model}, for {threads} threads. It needs nothing of Collage, only the C
- * library, libm and threads: cc program.c {file} -lm -pthread
+    R"(/* {name}: made by collage {version} of {model}, for {threads} threads. {needs}
  *
 {tensors} *
  * Tensors are dense, in row-major order; a bool is a byte. Those that begin on a multiple of 64 bytes are used
@@ -97,14 +102,16 @@ std::string c_remark(std::string_view text) {
   return remark;
 }
 
-std::string library_header(const Plan& plan, const LibraryFacts& facts) {
+std::string library_header(const Plan& plan, const LibraryFacts& facts, bool needs_runtime) {
   std::string guard = facts.name;
   std::transform(guard.begin(), guard.end(), guard.begin(),
                  [](unsigned char c) { return std::toupper(c); });
   return fmt::format(
       kHeader, fmt::arg("name", facts.name), fmt::arg("guard", guard),
-      fmt::arg("file", c_remark(facts.file)), fmt::arg("version", COLLAGE_VERSION),
-      fmt::arg("model", c_remark(facts.model)), fmt::arg("threads", facts.threads),
+      fmt::arg("version", COLLAGE_VERSION), fmt::arg("model", c_remark(facts.model)),
+      fmt::arg("threads", facts.threads),
+      fmt::arg("needs", fmt::format(fmt::runtime(needs_runtime ? kNeedsRuntime : kNeedsNothing),
+                                    c_remark(facts.file))),
       fmt::arg("inputs", plan.inputs.size()), fmt::arg("outputs", plan.outputs.size()),
       fmt::arg("tensors", lines_of(plan.inputs, "inputs") + lines_of(plan.outputs, "outputs")));
 }

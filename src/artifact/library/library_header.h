@@ -12,7 +12,7 @@ namespace collage {
 inline constexpr const char* kLibraryFunctions[] = {"create", "run",   "free",
                                                     "error",  "input", "output"};
 
-std::string library_header(const Plan& plan, const LibraryFacts& facts);
+std::string library_header(const Plan& plan, const LibraryFacts& facts, bool needs_runtime);
 
 // Returns a string literal of that text.
 std::string c_string(std::string_view text);

@@ -7,6 +7,7 @@
 #include "base/integers.h"
 #include "base/printable.h"
 #include "base/processor.h"
+#include "collage/version.h"
 #include "runtime/dlpack_type.h"
 
 namespace collage {
@@ -16,42 +17,80 @@ std::string_view library_file(std::string_view name);
 
 namespace {
 
-// Code, tables and constants refer to one another by offsets of 32 bits.
-constexpr size_t kMostConstantBytes = size_t{2'000'000'000};
-
 class Writing {
  public:
   Writing(const Plan& plan, const LibraryFacts& facts) : plan_(plan), facts_(facts) {}
 
   Result<LibrarySource> run() {
-    for (const Step& step : plan_.steps) TRY(add_step(step));
+    for (const Step& step : plan_.steps) {
+      TRY(add_step(step));
+      if (!result_.needs_runtime.empty()) return loaded();
+    }
     constant_bytes_ += kArenaAlignment;
     if (constant_bytes_ > kMostConstantBytes)
       return unsupported("constants of {} MB: a library holds no more than {} MB",
                          constant_bytes_ / 1'000'000, kMostConstantBytes / 1'000'000);
     result_.constant_bytes = constant_bytes_;
-    result_.header = library_header(plan_, facts_);
-    for (const char* function : kLibraryFunctions)
-      result_.functions.push_back(facts_.name + "_" + function);
-    const std::string_view runtime = library_file("library_runtime.c");
-    result_.code = fmt::format("#include \"{}.h\"\n\n{}\n/* ---- The program ---- */\n\n",
-                               facts_.name, runtime);
+    begin_code("library_runtime.c");
     result_.code += fmt::format(
-        "extern const char {0}[] __attribute__((visibility(\"hidden\")));\n{1}\n{2}"
+        "{}\n{}"
         "static int run_steps(char* const* in, char* const* out, char* arena) {{\n"
-        "  int code = 0;\n{3}  (void)in, (void)out, (void)arena;\n  return code;\n}}\n\n",
-        kLibraryConstants, declarations_, functions_, calls_);
-    result_.code += tables() + interface();
+        "  int code = 0;\n{}  (void)in, (void)out, (void)arena;\n  return code;\n}}\n\n",
+        declarations_, functions_, calls_);
+    result_.code += tables() + program_table();
+    result_.code += interface("  return ({0}_context*)begin(&program, threads);\n",
+                              "perform((struct context*)c, inputs, outputs)",
+                              "finish((struct context*)c)", "message");
     return std::move(result_);
   }
 
  private:
+  // The program's artifact, loaded by libcollage_runtime for each context.
+  Result<LibrarySource> loaded() {
+    LibrarySource result;
+    result.needs_runtime = std::move(result_.needs_runtime);
+    result_ = std::move(result);
+    begin_code("runtime.h");
+    result_.code += tables();
+    result_.code += interface(
+        fmt::format(
+            "  collage_program* program;\n  collage_context* context = 0;\n"
+            "  if (collage_program_load_static({0}, (size_t)({0}_end - {0}),\n"
+            "                                  threads > 0 ? threads : {1}, &program) != 0)\n"
+            "    return 0;\n"
+            "  (void)collage_context_create(program, &context);\n"
+            "  collage_program_free(program);\n",
+            kLibraryConstants, facts_.threads) +
+            "  return ({0}_context*)context;\n",
+        "collage_context_run_dense((collage_context*)c, inputs, outputs)",
+        "collage_context_free((collage_context*)c)", "collage_last_error()");
+    return std::move(result_);
+  }
+
+  void begin_code(std::string_view runtime) {
+    result_.header = library_header(plan_, facts_, !result_.needs_runtime.empty());
+    for (const char* function : kLibraryFunctions)
+      result_.functions.push_back(facts_.name + "_" + function);
+    result_.code = fmt::format(
+        "#include \"{0}.h\"\n\n{1}\n/* ---- The program ---- */\n\n"
+        "extern const char {2}[] __attribute__((visibility(\"hidden\")));\n"
+        "extern const char {2}_end[] __attribute__((visibility(\"hidden\")));\n",
+        facts_.name, library_file(runtime), kLibraryConstants);
+  }
+
   Status add_step(const Step& step) {
     Result<KernelSource> made = step.kernel->source();
-    if (!made) return refusal(step, made.status());
+    if (made && step.kernel->workspace_bytes() > 0) made = unsupported("it needs workspace");
+    if (!made && made.status().code() != ErrorCode::kUnsupported)
+      return std::move(made).status().with_context(printable(step.name));
+    if (!made) {
+      result_.needs_runtime =
+          fmt::format("{} runs on {}: {}", printable(step.name),
+                      step.target.empty() ? "no target (a conversion)" : step.target,
+                      made.status().to_string());
+      return {};
+    }
     const KernelSource source = std::move(made).value();
-    if (step.kernel->workspace_bytes() > 0)
-      return refusal(step, unsupported("a kernel with workspace"));
     const size_t number = steps_++;
     functions_ += fmt::format(
         "/* {} */\nstatic int step_{}(char* const* in, char* const* out, const char* const* "
@@ -69,16 +108,6 @@ class Writing {
         addresses(step.inputs), addresses(step.outputs), constants, number,
         source.object.empty() ? "0" : add_object(source));
     return {};
-  }
-
-  static Status refusal(const Step& step, Status why) {
-    if (why.code() != ErrorCode::kUnsupported)
-      return std::move(why).with_context(printable(step.name));
-    return usage_error(
-        "--emit library: {} runs on {}: {}; a library holds kernels of native alone: give "
-        "--targets native (`collage inspect` tells what it does not take)",
-        printable(step.name), step.target.empty() ? "no target (a conversion)" : step.target,
-        why.to_string());
   }
 
   std::string addresses(const std::vector<BufferId>& buffers) {
@@ -129,14 +158,12 @@ class Writing {
   }
 
   std::string tables() const {
-    std::string bytes, names, features, shapes, inputs, outputs;
+    std::string shapes, inputs, outputs;
     const auto add = [&](const std::vector<PlanSignature>& signatures, const char* role,
                          std::string& tensors) {
       for (size_t i = 0; i < signatures.size(); ++i) {
         const TensorType& type = signatures[i].type;
         const DLDataType dl = dl_data_type(type.dtype);
-        bytes += fmt::format("{}, ", type.bytes());
-        names += c_string(signatures[i].name) + ", ";
         shapes += fmt::format("static const int64_t {}_shape_{}[] = {{{}{}0}};\n", role, i,
                               fmt::join(type.shape, ", "), type.shape.empty() ? "" : ", ");
         tensors += fmt::format("  {{{}, {}_shape_{}, {}, {}, {}, {}}},\n",
@@ -146,34 +173,46 @@ class Writing {
     };
     add(plan_.inputs, "input", inputs);
     add(plan_.outputs, "output", outputs);
-    for (const std::string& feature : processor_features()) features += c_string(feature) + ", ";
     return fmt::format(
         "{shapes}static const {name}_tensor input_tensors[] = {{\n{inputs}  {{0}}\n}};\n"
-        "static const {name}_tensor output_tensors[] = {{\n{outputs}  {{0}}\n}};\n"
+        "static const {name}_tensor output_tensors[] = {{\n{outputs}  {{0}}\n}};\n",
+        fmt::arg("shapes", shapes), fmt::arg("name", facts_.name), fmt::arg("inputs", inputs),
+        fmt::arg("outputs", outputs));
+  }
+
+  std::string program_table() const {
+    std::string bytes, names, features;
+    for (const auto* signatures : {&plan_.inputs, &plan_.outputs})
+      for (const PlanSignature& signature : *signatures) {
+        bytes += fmt::format("{}, ", signature.type.bytes());
+        names += c_string(signature.name) + ", ";
+      }
+    for (const std::string& feature : processor_features()) features += c_string(feature) + ", ";
+    return fmt::format(
         "static const size_t tensor_bytes[] = {{{bytes}0}};\n"
         "static const char* const tensor_names[] = {{{names}0}};\n"
         "static const char* const features[] = {{{features}0}};\n"
         "static const struct program program = {{{arena}, {threads}, features, {name}_num_inputs, "
         "{name}_num_outputs, tensor_bytes, tensor_names, run_steps}};\n\n",
-        fmt::arg("shapes", shapes), fmt::arg("name", facts_.name), fmt::arg("inputs", inputs),
-        fmt::arg("outputs", outputs), fmt::arg("bytes", bytes), fmt::arg("names", names),
+        fmt::arg("name", facts_.name), fmt::arg("bytes", bytes), fmt::arg("names", names),
         fmt::arg("features", features), fmt::arg("arena", plan_.arena_bytes),
         fmt::arg("threads", facts_.threads));
   }
 
-  std::string interface() const {
+  // The functions of the header: statements of `create`, and what the next three evaluate to.
+  std::string interface(const std::string& create, const char* run, const char* release,
+                        const char* why) const {
     return fmt::format(
-        "{0}_context* {0}_create(int threads) {{\n"
-        "  return ({0}_context*)begin(&program, threads);\n}}\n"
+        "{0}_context* {0}_create(int threads) {{\n{1}}}\n"
         "int {0}_run({0}_context* c, const void* const* inputs, void* const* outputs) {{\n"
-        "  return perform((struct context*)c, inputs, outputs);\n}}\n"
-        "void {0}_free({0}_context* c) {{ finish((struct context*)c); }}\n"
-        "const char* {0}_error(void) {{ return message; }}\n"
+        "  return {2};\n}}\n"
+        "void {0}_free({0}_context* c) {{ {3}; }}\n"
+        "const char* {0}_error(void) {{ return {4}; }}\n"
         "const {0}_tensor* {0}_input(size_t index) {{\n"
         "  return index < {0}_num_inputs ? &input_tensors[index] : 0;\n}}\n"
         "const {0}_tensor* {0}_output(size_t index) {{\n"
         "  return index < {0}_num_outputs ? &output_tensors[index] : 0;\n}}\n",
-        facts_.name);
+        facts_.name, fmt::format(fmt::runtime(create), facts_.name), run, release, why);
   }
 
   const Plan& plan_;
@@ -186,6 +225,11 @@ class Writing {
 };
 
 }  // namespace
+
+std::string runtime_library() {
+  const std::string_view version = COLLAGE_VERSION;
+  return fmt::format("libcollage_runtime.so.{}", version.substr(0, version.find('.')));
+}
 
 Result<LibrarySource> library_source(const Plan& plan, const LibraryFacts& facts) {
   return Writing(plan, facts).run();
