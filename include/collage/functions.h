@@ -93,7 +93,7 @@ Status register_functions(const std::string& prefix,
 // no such function.
 Status register_node(const std::string& node, const std::string& label);
 
-// What a function of the user's computes for several neighbours of an array at once, such as a few
+// What a function of the user's computes for several elements of an array at once, such as a few
 // instructions of a processor: a program over the number of its lanes,
 //
 //   program (n = 8) {
@@ -102,13 +102,24 @@ Status register_node(const std::string& node, const std::string& label);
 //     result C[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]);
 //   }
 //
-// and the function, which adds C to `lanes` sums, int32 or float32 that lie next to one another, as
-// A and B lie. Schedules name it: S.update(0).tensorise(j, r, NAME, 8)
-// (docs/tensor-programs.md#instructions).
+// or one over a tile, of which k is a multiple of what the program states,
+//
+//   program (k = 16) {
+//     param A: bfloat16[16, 2 * k];
+//     param B: bfloat16[k, 16, 2];
+//     result C[i:16, j:16] = sum(t:k, r:2) float32(A[i, t * 2 + r]) * float32(B[t, j, r]);
+//   }
+//
+// and the function, which adds C to sums, int32 or float32 that lie like C, as A and B lie; of a
+// tile, what the first index of C, A and B selects is rows[0], rows[1] and rows[2] elements apart.
+// Schedules name loops, function and n or k: S.update(0).tensorise(j, r, NAME, 8), or
+// S.update(0).tensorise(i, j, t, r, NAME, 16) (docs/tensor-programs.md#instructions-of-users).
 struct IntrinsicDefinition {
   std::string name;  // letters, digits and '_'
   std::string program;
-  void (*lowering)(int64_t lanes, void* sums, const void* A, const void* B) = nullptr;
+  // Null where the machine has none: the loops of the program that names it stay.
+  void (*lowering)(int64_t n, void* sums, const void* A, const void* B,
+                   const int64_t* rows) = nullptr;
 };
 // Registers it for the rest of the process. kBadModel: the program is none of that form;
 // kVerification: the function computes something else, on random values. Any thread may call the

@@ -67,12 +67,13 @@ def register_node(node: str, label: str) -> None:
 
 
 def register_intrinsic(name: str, program: str, lowering: Any) -> None:
-    """What a function in C computes for several neighbours of an array at once, for schedules of programs to name (docs/tensor-programs.md).
+    """What a function in C computes for several elements of an array at once, for schedules of programs to name (docs/tensor-programs.md).
 
-    `program` declares it over the number of its lanes, n, with parameters A[terms] and B[n, terms]. `lowering` adds its result to
-    sums that lie next to one another: `void f(int64_t lanes, T* sums, const A* a, const B* b)`, a function of `ctypes`, or its
-    address. It is tried on random values, and refused where it computes something else. Programs compiled with it cannot be saved.
+    `program` declares it over the number of its lanes, n, with parameters A[terms] and B[n, terms], or over a tile of rows and lanes.
+    `lowering` adds its result to sums: `void f(int64_t n, T* sums, const A* a, const B* b, const int64_t* rows)`, a function of
+    `ctypes`, or its address; None: this machine has none, and programs that name it keep their loops. It is tried on random values,
+    and refused where it computes something else. Programs compiled with it cannot be saved.
     """
-    address = lowering if isinstance(lowering, int) else _ctypes.cast(lowering, _ctypes.c_void_p).value
+    address = lowering if lowering is None or isinstance(lowering, int) else _ctypes.cast(lowering, _ctypes.c_void_p).value
     _core.register_intrinsic(name, program, address or 0)
     _kept.append(lowering)

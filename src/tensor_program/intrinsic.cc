@@ -4,11 +4,12 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <limits>
+#include <map>
 #include <mutex>
-#include <random>
+#include <set>
 #include <span>
 
 #include "base/check.h"
@@ -31,79 +32,126 @@ Intrinsic declared(std::string name, std::string_view text,
   return {std::move(name), *std::move(program), lanes_bound};
 }
 
+std::string dot(std::string_view shared, std::string_view own, int terms, std::string_view sum) {
+  return fmt::format(
+      "program (n = 8) {{ param A: {0}[{2}]; param B: {1}[n, {2}];"
+      "result C[j:n] = sum(r:{2}) {3}(A[r]) * {3}(B[j, r]); }}",
+      shared, own, terms, sum);
+}
+
+/// The loops of a tile, and how many points of each it has.
+using Points = std::map<std::string, int64_t>;
+
+/// Of which loop of a tile, if any, it is the block, or the place within it: blocks are of whole
+/// tiles.
+bool is_of_blocks(const Term& index, TermOp op, const Points& points) {
+  if (index->op != op || index->args[0]->op != TermOp::kVar) return false;
+  const auto loop = points.find(index->args[0]->name);
+  const int64_t block = known_integer(index->args[1]).value_or(0);
+  return loop != points.end() && block > 0 && block % loop->second == 0;
+}
+
+/// Whether an index is the same all over a tile.
+bool is_fixed(const Term& index, const Points& points) {
+  if (index->op == TermOp::kVar && points.count(index->name) != 0) return false;
+  return is_of_blocks(index, TermOp::kDivide, points) ||
+         std::all_of(index->args.begin(), index->args.end(),
+                     [&](const Term& arg) { return is_fixed(arg, points); });
+}
+
+/// Adds up by how much, `factor` times, an index grows with each loop of a tile; false if it grows
+/// otherwise.
+bool add_steps(const Term& index, int64_t factor, const Points& points, Points& steps) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (is_fixed(index, points)) return true;
+  if (index->op == TermOp::kVar || is_of_blocks(index, TermOp::kModulo, points)) {
+    steps[index->op == TermOp::kVar ? index->name : index->args[0]->name] += factor;
+    return true;
+  }
+  if (index->op == TermOp::kAdd)
+    return add_steps(index->args[0], factor, points, steps) &&
+           add_steps(index->args[1], factor, points, steps);
+  if (index->op != TermOp::kMultiply) return false;
+  for (size_t i = 0; i < 2; ++i)
+    if (const int64_t by = known_integer(index->args[i]).value_or(0);
+        by > 0 && by <= kMost / factor)
+      return add_steps(index->args[1 - i], factor * by, points, steps);
+  return false;
+}
+
 /// Looks for an intrinsic's value in that of a sum.
 class Matcher {
  public:
-  Matcher(const Program& program, const std::string& lane, const std::string& term,
-          const Intrinsic& intrinsic, int64_t lanes)
-      : program_(program), lane_(lane), term_(term), intrinsic_(intrinsic), lanes_(lanes) {
+  /// `own`: the intrinsic's program; `loops`: which loop of the program each of its loops is.
+  Matcher(const Program& program, const Program& own, const Intrinsic& intrinsic,
+          const std::map<std::string, std::string>& loops, Points own_points)
+      : program_(program),
+        own_(own),
+        intrinsic_(intrinsic),
+        loops_(loops),
+        own_points_(std::move(own_points)) {
+    for (const auto& [mine, loop] : loops) points_[loop] = own_points_.at(mine);
     if (intrinsic.lanes_bound) elements_ = element_ranges(program);
   }
 
-  bool matches(const Term& pattern, const Term& value) const {
+  bool matches(const Term& pattern, const Term& value) {
     if (pattern->op != value->op || pattern.dtype() != value.dtype()) return false;
     if (pattern->op == TermOp::kLoad) return is_operand(pattern, value);
+    if (pattern->args.empty()) return pattern->op == TermOp::kConstant && same(pattern, value);
     if (pattern->args.size() != value->args.size()) return false;
     const auto args_match = [&](bool swapped) {
       for (size_t i = 0; i < pattern->args.size(); ++i)
         if (!matches(pattern->args[i], value->args[swapped ? 1 - i : i])) return false;
       return true;
     };
-    return args_match(false) || (pattern->op == TermOp::kMultiply && args_match(true));
+    if (pattern->op != TermOp::kMultiply) return args_match(false);
+    const std::map<std::string, Term> before = operands_;
+    return args_match(false) || (operands_ = before, args_match(true));
   }
+
+  /// What stands for a parameter of the intrinsic's, once it matches.
+  const Term& operand(const std::string& name) const { return operands_.at(name); }
 
  private:
-  /// Which block of elements along the lanes it is, such that an instruction's are of one.
-  bool is_block(const Term& index) const {
-    return index->op == TermOp::kDivide && is_variable(index->args[0], lane_) &&
-           known_integer(index->args[1]).value_or(0) > 0 &&
-           *known_integer(index->args[1]) % lanes_ == 0;
-  }
-  bool is_fixed(const Term& index) const {
-    if (is_variable(index, lane_) || is_variable(index, term_)) return false;
-    return is_block(index) || std::all_of(index->args.begin(), index->args.end(),
-                                          [&](const Term& arg) { return is_fixed(arg); });
+  bool walks_like(const Term& pattern, const Term& index) const {
+    Points own, steps, wanted;
+    if (!add_steps(pattern, 1, own_points_, own) || !add_steps(index, 1, points_, steps))
+      return false;
+    for (const auto& [loop, step] : own) wanted[loops_.at(loop)] = step;
+    return steps == wanted;
   }
 
-  /// The terms stand next to one another, from anywhere on.
-  bool walks_terms(const Term& index) const {
-    if (is_variable(index, term_)) return true;
-    if (index->op != TermOp::kAdd) return false;
-    const auto is_term_behind = [&](size_t i) {
-      return is_variable(index->args[i], term_) && is_fixed(index->args[1 - i]);
-    };
-    return is_term_behind(0) || is_term_behind(1);
-  }
-
-  /// Whether the load walks over memory like that of the intrinsic's operand: A[r] or B[j, r].
-  bool is_operand(const Term& operand, const Term& load) const {
+  /// Whether the load walks over memory like that of the intrinsic's operand: A[r] or B[j, r]. What
+  /// a tile's first index selects may lie apart.
+  bool is_operand(const Term& operand, const Term& load) {
+    const auto [known, is_first] = operands_.try_emplace(operand->name, load);
+    if (!is_first) return same(known->second, load);
     const size_t own = operand->args.size(), all = load->args.size();
-    if (all < own || !walks_terms(load->args.back())) return false;
-    if (own == 1)
-      return std::all_of(load->args.begin(), load->args.end() - 1,
-                         [&](const Term& index) { return is_fixed(index); });
-    // The lanes are a dimension, or what lies next to one another of blocks of them.
-    const Term& at = load->args[all - 2];
-    int64_t block = 0;
-    if (at->op == TermOp::kModulo && is_variable(at->args[0], lane_))
-      block = known_integer(at->args[1]).value_or(0);
-    if (!is_variable(at, lane_) && (block == 0 || block % lanes_ != 0)) return false;
-    for (size_t d = 0; d + 2 < all; ++d) {
-      const Term& index = load->args[d];
-      const bool is_that_block =
-          block != 0 && is_block(index) && is_integer_constant(index->args[1], block);
-      if (depends_on(index, lane_) ? !is_that_block : !is_fixed(index)) return false;
+    const size_t apart = intrinsic_.is_tile() ? 1 : 0;
+    if (all < own) return false;
+    const Shape& shape = program_.type_of(load->name).shape;
+    const Shape& own_shape = own_.type_of(operand->name).shape;
+    for (size_t i = 1; i + apart <= own; ++i) {  // from the innermost on
+      if (!walks_like(operand->args[own - i], load->args[all - i])) return false;
+      if (i + apart < own && shape[all - i] != own_shape[own - i]) return false;
     }
-    return is_variable(load->args.back(), term_) &&
-           program_.type_of(load->name).shape.back() == intrinsic_.terms() &&
-           (!intrinsic_.lanes_bound || intrinsic_.takes_lanes(elements_.at(load->name)));
+    size_t walking = 0;
+    for (size_t d = 0; d < all - own + apart; ++d)
+      if (!is_fixed(load->args[d], points_) &&
+          (++walking > apart || !walks_like(operand->args[0], load->args[d])))
+        return false;
+    return walking == apart &&
+           (!intrinsic_.lanes_bound || !depends_on(operand, own_.stages[0].axes.back().name) ||
+            intrinsic_.takes_lanes(elements_.at(load->name)));
   }
 
   const Program& program_;
-  const std::string& lane_;
-  const std::string& term_;
+  const Program& own_;
   const Intrinsic& intrinsic_;
-  const int64_t lanes_;
+  const std::map<std::string, std::string>& loops_;
+  const Points own_points_;
+  Points points_;
+  std::map<std::string, Term> operands_;
   ElementRanges elements_;  ///< where the lanes' are bounded
 };
 
@@ -145,103 +193,118 @@ UserIntrinsics& user_intrinsics() {
   return *registered;
 }
 
-constexpr int64_t kGuard = 16;  // sums behind those that are asked for, which stay
-
-/// One symbol, the lanes; a parameter [terms] and one [lanes, terms]; a sum over the terms.
-bool is_dot(const Program& program) {
-  if (program.symbols.size() != 1 || program.buffers.size() != 2 || program.stages.size() != 1 ||
+/// A sum of what is read at one place of each of two parameters, the second along the lanes, the
+/// first along the rows if there are any. Indices are sums of loops; of a tile, the first is one
+/// that no other has.
+bool is_sum_of_products(const Program& program) {
+  if (program.symbols.size() > 1 || program.buffers.size() != 2 || program.stages.size() != 1 ||
       !program.schedule.empty())
     return false;
   const Stage& sum = program.stages[0];
-  const auto is_lanes = [&](const Term& size) {
-    return size.defined() && is_variable(size, program.symbols[0].name);
-  };
-  if (sum.axes.size() != 1 || !is_lanes(sum.axes[0].size) || sum.value.defined() ||
-      sum.updates.size() != 1 || sum.updates[0].over.size() != 1 ||
-      sum.updates[0].combine != Combine::kSum ||
+  if (sum.axes.empty() || sum.axes.size() > 2 || sum.updates.size() != 1 ||
+      sum.updates[0].combine != Combine::kSum || !writes_own_elements(sum, sum.updates[0]) ||
       (sum.dtype != DType::kInt32 && sum.dtype != DType::kFloat32))
     return false;
-  const Buffer &shared = program.buffers[0], &own = program.buffers[1];
-  const int64_t terms = sum.updates[0].over[0].extent;
-  return !shared.is_constant && !own.is_constant && shared.type.shape == Shape{terms} &&
-         own.type.shape.size() == 2 && own.sizes.size() == 2 && is_lanes(own.sizes[0]) &&
-         own.type.shape[1] == terms &&
-         std::none_of(shared.sizes.begin(), shared.sizes.end(),
-                      [](const Term& size) { return size.defined(); });
+  Points points;
+  for (const std::vector<Axis>* loops : {&sum.axes, &sum.updates[0].over})
+    for (const Axis& axis : *loops) points[axis.name] = axis.extent;
+  const std::vector<Term> loads = distinct_loads(sum.updates[0].value);
+  const auto is_operand = [&](const Term& load) {
+    const bool by_lane = load->name == program.buffers[1].name, is_tile = sum.axes.size() == 2;
+    if (load->name != program.buffers[by_lane].name || program.buffers[by_lane].is_constant)
+      return false;
+    if (load->args.size() < sum.axes.size() || depends_on(load, sum.axes.back().name) != by_lane ||
+        (is_tile && depends_on(load, sum.axes[0].name) == by_lane))
+      return false;
+    const Term& first = load->args[0];
+    Points steps;
+    return (!is_tile || first->op == TermOp::kVar) &&
+           std::all_of(load->args.begin(), load->args.end(), [&](const Term& index) {
+             return (!is_tile || &index == &first || !depends_on(index, first->name)) &&
+                    add_steps(index, 1, points, steps);
+           });
+  };
+  return loads.size() == 2 && loads[0]->name != loads[1]->name &&
+         std::all_of(loads.begin(), loads.end(), is_operand);
 }
+
+constexpr int64_t kGuard = 16;  // sums behind those that are asked for, which stay
 
 Tensor random_values(const TensorType& type, uint64_t seed) {
-  if (is_float(type.dtype)) return random_tensor(type, seed, {-1, 1});
-  Tensor tensor = Tensor::empty(type.dtype, type.shape);
-  std::mt19937_64 random(seed);
-  for (size_t i = 0; i < tensor.bytes(); ++i)
-    static_cast<uint8_t*>(tensor.raw())[i] = static_cast<uint8_t>(random());
-  return tensor;
+  const std::optional<Range> all = range_of_type(type.dtype);
+  if (!all) return random_tensor(type, seed);
+  return random_tensor(type, seed, {static_cast<double>(all->low), static_cast<double>(all->high)});
 }
 
-template <typename T>
-Status compare(const Intrinsic& intrinsic, const Tensor& wanted, const std::vector<T>& before,
-               const std::vector<T>& after) {
-  for (size_t i = 0; i < before.size(); ++i) {
-    const bool is_sum = i < static_cast<size_t>(wanted.size());
-    double expected = static_cast<double>(before[i]);
-    if (is_sum) {
-      if constexpr (std::is_same_v<T, int32_t>)
-        expected = static_cast<int32_t>(static_cast<uint32_t>(before[i]) +
-                                        static_cast<uint32_t>(wanted.data<int32_t>()[i]));
-      else
-        expected += static_cast<double>(wanted.data<T>()[i]);
-    }
-    const double allowed =
-        std::is_same_v<T, int32_t> || !is_sum ? 0 : 1e-4 * static_cast<double>(intrinsic.terms());
-    if (!(std::abs(static_cast<double>(after[i]) - expected) <= allowed))
+/// The same elements, with `gap` others behind those that each first index selects.
+std::vector<char> with_gaps(const Tensor& tensor, int64_t gap) {
+  const int64_t rows = tensor.shape()[0];
+  const auto row = tensor.bytes() / static_cast<size_t>(rows);
+  const size_t apart = row + static_cast<size_t>(gap) * dtype_size(tensor.dtype());
+  std::vector<char> spread(apart * static_cast<size_t>(rows), 1);
+  for (size_t i = 0; i < static_cast<size_t>(rows); ++i)
+    std::memcpy(spread.data() + i * apart, static_cast<const char*>(tensor.raw()) + i * row, row);
+  return spread;
+}
+
+Status try_lowering(const Intrinsic& intrinsic, int64_t n) {
+  const auto seed = static_cast<uint64_t>(n);
+  const Program program = TRY(program_for(intrinsic, n));
+  const std::vector<Tensor> operands = {random_values(program.buffers[0].type, seed),
+                                        random_values(program.buffers[1].type, seed + 1)};
+  const Tensor wanted = TRY(evaluate(program, operands))[0];
+  const int64_t lanes = wanted.shape().back();
+  int64_t rows[] = {lanes + kGuard, 0, 0};
+  std::vector<char> spread[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t gap = intrinsic.is_tile() ? 3 + static_cast<int64_t>(i) : 0;
+    spread[i] = with_gaps(operands[i], gap);
+    rows[i + 1] = operands[i].size() / operands[i].shape()[0] + gap;
+  }
+  const Tensor before = random_values({{wanted.size() / lanes, rows[0]}, wanted.dtype()}, seed + 2);
+  Tensor after = before.clone();
+  intrinsic.call(n, after.raw(), spread[0].data(), spread[1].data(), rows);
+  const bool is_real = is_float(wanted.dtype());
+  const auto number = [&](const Tensor& tensor, int64_t at) -> double {
+    return is_real ? double{tensor.data<float>()[at]} : double{tensor.data<int32_t>()[at]};
+  };
+  for (int64_t i = 0; i < before.size(); ++i) {
+    const int64_t lane = i % rows[0];
+    double expected = number(before, i);
+    if (lane < lanes) expected += number(wanted, i / rows[0] * lanes + lane);
+    if (!is_real) expected = static_cast<int32_t>(static_cast<int64_t>(expected));
+    const double allowed = is_real && lane < lanes ? 1e-4 * std::max(1.0, std::abs(expected)) : 0;
+    if (!(std::abs(number(after, i) - expected) <= allowed))
       return error(ErrorCode::kVerification,
-                   "intrinsic {}: its lowering makes {} of sum {} of {} lanes, its program {}",
-                   intrinsic.name, after[i], i, wanted.size(), expected);
+                   "intrinsic {}: its lowering makes {} of sum {} of {}, its program {}",
+                   intrinsic.name, number(after, i), lane, lanes, expected);
   }
   return {};
 }
 
-template <typename T>
-Status try_lowering(const Intrinsic& intrinsic, int64_t lanes, uint64_t seed) {
-  const Program program =
-      TRY(with_values(intrinsic.program, {{intrinsic.program.symbols[0].name, lanes}}));
-  const std::vector<Tensor> operands = {random_values(program.buffers[0].type, seed),
-                                        random_values(program.buffers[1].type, seed + 1)};
-  const std::vector<Tensor> wanted = TRY(evaluate(program, operands));
-  const auto count = static_cast<size_t>(lanes + kGuard);
-  std::vector<T> before(count);
-  for (size_t i = 0; i < count; ++i)
-    before[i] = static_cast<T>(static_cast<int>(i * 37 % 101) - 50);
-  std::vector<T> after = before;
-  intrinsic.call(lanes, after.data(), operands[0].raw(), operands[1].raw());
-  return compare(intrinsic, wanted[0], before, after);
-}
-
-const Intrinsic* find_user_intrinsic(std::string_view name) {
-  UserIntrinsics& registered = user_intrinsics();
-  const std::lock_guard<std::mutex> lock(registered.mutex);
-  for (const Intrinsic& intrinsic : registered.all)
-    if (intrinsic.name == name) return &intrinsic;
-  return nullptr;
-}
-
 Status check_called(const Program& program, const Update& update, const Primitive& step) {
-  const std::vector<Axis>& over = update.over;
-  const bool has_others = over.size() > 1;
-  if (has_others && std::none_of(over.begin(), over.end(), [&](const Axis& axis) {
-        return axis.name != step.names[1] && depends_on(update.value, axis.name);
+  const auto is_of_tile = [&](const Axis& axis) {
+    return std::find(step.names.begin(), step.names.end() - 1, axis.name) != step.names.end() - 1;
+  };
+  const auto& over = update.over;
+  if (!std::all_of(over.begin(), over.end(), is_of_tile) &&
+      std::none_of(over.begin(), over.end(), [&](const Axis& axis) {
+        return !is_of_tile(axis) && depends_on(update.value, axis.name);
       }))
     return bad_model("its terms depend on none of the other loops");
   for (const Term& load : distinct_loads(update.value)) {
-    if (program.find_buffer(load->name) != nullptr || !depends_on(load, step.names[1])) continue;
+    if (program.find_buffer(load->name) != nullptr ||
+        std::none_of(over.begin(), over.end(), [&](const Axis& axis) {
+          return is_of_tile(axis) && depends_on(load, axis.name);
+        }))
+      continue;
     const bool is_stored =
         std::any_of(program.schedule.begin(), program.schedule.end(), [&](const Primitive& other) {
           return other.stage == load->name && (other.kind == PrimitiveKind::kComputeRoot ||
                                                other.kind == PrimitiveKind::kComputeAt);
         });
     if (!is_stored)
-      return bad_model("{} reads {}, which has to be stored: {}.compute_root()", step.names[2],
+      return bad_model("{} reads {}, which has to be stored: {}.compute_root()", step.names.back(),
                        load->name, load->name);
   }
   return {};
@@ -258,11 +321,7 @@ bool Intrinsic::takes_lanes(const std::optional<Range>& values) const {
 
 const std::vector<Intrinsic>& intrinsics() {
   static const std::vector<Intrinsic> table = {
-      declared("dot_uint8x4", R"(program (n = 8) {
-        param A: uint8[4];
-        param B: int8[n, 4];
-        result C[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]);
-      })"),
+      declared("dot_uint8x4", dot("uint8", "int8", 4, "int32")),
       declared("dot_uint8x4_twice", R"(program (n = 8) {
         param A: uint8[4];
         param B: int8[n, 4];
@@ -271,22 +330,9 @@ const std::vector<Intrinsic>& intrinsics() {
         result S[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]) + int32(C[r]) * int32(D[j, r]);
       })",
                kLargestOf7Bits),
-      declared("dot_uint8x4_small", R"(program (n = 8) {
-        param A: uint8[4];
-        param B: int8[n, 4];
-        result C[j:n] = sum(r:4) int32(A[r]) * int32(B[j, r]);
-      })",
-               kLargestOf7Bits),
-      declared("dot_int16x2", R"(program (n = 8) {
-        param A: int16[2];
-        param B: int16[n, 2];
-        result C[j:n] = sum(r:2) int32(A[r]) * int32(B[j, r]);
-      })"),
-      declared("dot_bfloat16x2", R"(program (n = 8) {
-        param A: bfloat16[2];
-        param B: bfloat16[n, 2];
-        result C[j:n] = sum(r:2) float32(A[r]) * float32(B[j, r]);
-      })"),
+      declared("dot_uint8x4_small", dot("uint8", "int8", 4, "int32"), kLargestOf7Bits),
+      declared("dot_int16x2", dot("int16", "int16", 2, "int32")),
+      declared("dot_bfloat16x2", dot("bfloat16", "bfloat16", 2, "float32")),
   };
   return table;
 }
@@ -294,7 +340,11 @@ const std::vector<Intrinsic>& intrinsics() {
 const Intrinsic* find_intrinsic(std::string_view name) {
   for (const Intrinsic& intrinsic : intrinsics())
     if (intrinsic.name == name) return &intrinsic;
-  return find_user_intrinsic(name);
+  UserIntrinsics& registered = user_intrinsics();
+  const std::lock_guard<std::mutex> lock(registered.mutex);
+  for (const Intrinsic& intrinsic : registered.all)
+    if (intrinsic.name == name) return &intrinsic;
+  return nullptr;
 }
 
 Status register_intrinsic(const std::string& name, std::string_view program, IntrinsicCall call,
@@ -303,23 +353,22 @@ Status register_intrinsic(const std::string& name, std::string_view program, Int
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) != 0 ||
       !std::all_of(name.begin(), name.end(), is_part))
     return usage_error("'{}' is no intrinsic's name", printable(name));
-  if (call == nullptr) return usage_error("intrinsic {}: nothing to call", name);
   if (find_intrinsic(name) != nullptr) return usage_error("intrinsic {}: the name is taken", name);
-  const Intrinsic made{
-      name, TRY(parse_program(program).with_context("intrinsic " + name)), {}, call, is_local};
-  if (!is_dot(made.program))
+  const Intrinsic made{name, TRY(parse_program(program).with_context("intrinsic " + name)),
+                       {},   call,
+                       true, is_local};
+  if (!is_sum_of_products(made.program))
     return bad_model(
-        "intrinsic {}: its program is no sum over terms of A[terms] and B[n, terms] "
-        "for n lanes, in int32 or float32",
+        "intrinsic {}: its program is no sum over terms, in int32 or float32, of A[terms] and "
+        "B[n, terms] for n lanes, or of A[i, …] and B[k, j, …] for rows i and lanes j",
         name);
-  for (const int64_t lanes : {1, 4, 8, 16, 24}) {
-    const auto seed = static_cast<uint64_t>(lanes);
-    TRY(made.stage().dtype == DType::kInt32 ? try_lowering<int32_t>(made, lanes, seed)
-                                            : try_lowering<float>(made, lanes, seed));
+  const int64_t least = made.program.symbols.empty() ? 0 : made.program.symbols[0].value;
+  for (const int64_t count : {1, 2, 3, 6}) {
+    if (call == nullptr || (least == 0 && count > 1)) break;
+    TRY(try_lowering(made, count * least));
   }
-  UserIntrinsics& registered = user_intrinsics();
-  const std::lock_guard<std::mutex> lock(registered.mutex);
-  registered.all.push_back(made);
+  const std::lock_guard<std::mutex> lock(user_intrinsics().mutex);
+  user_intrinsics().all.push_back(made);
   return {};
 }
 
@@ -333,38 +382,69 @@ bool has_local_intrinsics() {
 bool uses_local_intrinsic(const Program& program) {
   return std::any_of(program.schedule.begin(), program.schedule.end(), [](const Primitive& step) {
     if (step.kind != PrimitiveKind::kTensorise) return false;
-    const Intrinsic* intrinsic = find_intrinsic(step.names[2]);
+    const Intrinsic* intrinsic = find_intrinsic(step);
     return intrinsic != nullptr && intrinsic->is_local;
   });
 }
 
-Status check_tensorised(const Program& program, const Stage& stage, const Primitive& step,
-                        const Intrinsic& intrinsic) {
+Result<Program> program_for(const Intrinsic& intrinsic, int64_t number) {
+  const std::vector<Symbol>& symbols = intrinsic.program.symbols;
+  if (symbols.empty() && number == 0) return intrinsic.program;
+  const int64_t multiple = symbols.empty() || !intrinsic.is_users ? 1 : symbols[0].value;
+  if (symbols.empty() || number < 1 || number % multiple != 0)
+    return bad_model("{} is for {}, not {}", intrinsic.name,
+                     symbols.empty() ? "no number" : fmt::format("multiples of {}", multiple),
+                     number);
+  return with_values(intrinsic.program, {{symbols[0].name, number}});
+}
+
+Result<std::vector<std::pair<Term, Term>>> match_tensorised(const Program& program,
+                                                            const Stage& stage,
+                                                            const Primitive& step,
+                                                            const Intrinsic& intrinsic) {
   const Update& update = stage.updates[static_cast<size_t>(step.update)];
-  const std::string &lane = step.names[0], &term = step.names[1];
-  const int64_t lanes = step.number;
   const auto wrong = [&](std::string_view why) {
     return bad_model("{} is no {}: {}", stage.name, intrinsic.name, why);
   };
+  const Program own = TRY(program_for(intrinsic, step.number));
+  const std::vector<Axis>&rows = own.stages[0].axes, &terms = own.stages[0].updates[0].over;
+  if (step.names.size() != rows.size() + terms.size() + 1)
+    return wrong(fmt::format("it has {} loops", rows.size() + terms.size()));
   if (stage.dtype != intrinsic.stage().dtype || update.combine != intrinsic.update().combine ||
       !writes_own_elements(stage, update))
     return wrong("it adds up no elements of its own of that type");
-  if (stage.axes.empty() || stage.axes.back().name != lane)
-    return wrong("the lanes are its innermost axis");
-  if (lanes < 1 || stage.axes.back().extent % lanes != 0)
-    return wrong(
-        fmt::format("{} lanes do not divide {}:{}", lanes, lane, stage.axes.back().extent));
-  const auto over = std::find_if(update.over.begin(), update.over.end(),
-                                 [&](const Axis& axis) { return axis.name == term; });
-  if (over == update.over.end() || over->extent != intrinsic.terms() || over->size.defined())
-    return wrong(fmt::format("it adds {} terms at a time", intrinsic.terms()));
-  if (!Matcher(program, lane, term, intrinsic, lanes)
-           .matches(intrinsic.update().value, update.value))
+  std::map<std::string, std::string> loops;
+  Points points;
+  for (size_t i = 0; i + 1 < step.names.size(); ++i) {
+    const bool is_row = i < rows.size();
+    const Axis& mine = is_row ? rows[i] : terms[i - rows.size()];
+    const std::vector<Axis>& all = is_row ? stage.axes : update.over;
+    const auto loop = std::find_if(all.begin(), all.end(),
+                                   [&](const Axis& axis) { return axis.name == step.names[i]; });
+    if (is_row && (loop == all.end() || (i + 1 == rows.size() && loop + 1 != all.end())))
+      return wrong("the lanes are its innermost axis");
+    if (is_row && loop->extent % mine.extent != 0)
+      return wrong(fmt::format("{} {} do not divide {}:{}", mine.extent,
+                               i + 1 == rows.size() ? "lanes" : "rows", loop->name, loop->extent));
+    if (!is_row && (loop == all.end() || loop->extent != mine.extent || loop->size.defined()))
+      return wrong(fmt::format("it adds {} terms at a time", mine.extent));
+    loops[mine.name] = loop->name;
+    points[mine.name] = mine.extent;
+  }
+  if (points.size() != std::set<std::string>(step.names.begin(), step.names.end() - 1).size())
+    return wrong("its loops are one another's");
+  Matcher matcher(program, own, intrinsic, loops, points);
+  if (!matcher.matches(own.stages[0].updates[0].value, update.value))
     return wrong("it computes something else, or of arrays that lie otherwise");
-  if (intrinsic.call != nullptr) TRY(check_called(program, update, step).with_context(stage.name));
+  if (intrinsic.is_users) TRY(check_called(program, update, step).with_context(stage.name));
   if (intrinsic.products() == 2 && !fit_16_bits(program, update.value))
     return wrong("sums of two products are not known to fit 16 bits");
-  return {};
+  std::vector<std::pair<Term, Term>> operands;
+  const std::vector<Term> loads = distinct_loads(intrinsic.update().value);
+  for (const Buffer& buffer : intrinsic.program.buffers)
+    for (const Term& load : loads)
+      if (load->name == buffer.name) operands.emplace_back(load, matcher.operand(buffer.name));
+  return operands;
 }
 
 }  // namespace collage::tensor_program

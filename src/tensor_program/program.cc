@@ -174,10 +174,10 @@ class Verifier {
   }
 
   Status check_tensorise(const Stage& stage, const Primitive& step) const {
-    const Intrinsic* intrinsic = find_intrinsic(step.names[2]);
-    if (intrinsic == nullptr) return wrong("there is no intrinsic {}", step.names[2]);
+    const Intrinsic* intrinsic = find_intrinsic(step);
+    if (intrinsic == nullptr) return wrong("there is no intrinsic {}", step.names.back());
     if (step.update < 0) return wrong("{}.tensorise is for updates", step.stage);
-    return check_tensorised(program_, stage, step, *intrinsic);
+    return match_tensorised(program_, stage, step, *intrinsic).status();
   }
 
   const Program& program_;

@@ -109,7 +109,7 @@ enum class PrimitiveKind {
   kFuse,          ///< (inner loop, outer loop, fused)
   kReorder,       ///< (loops…), innermost first
   kVectorise,     ///< (loop) or (loop, width)
-  kTensorise,     ///< (axis of the lanes, axis of the terms, intrinsic, lanes): intrinsic.h
+  kTensorise,     ///< (axes…, axes of the terms…, intrinsic, lanes): intrinsic.h
   kUnroll,        ///< (loop)
   kParallel,      ///< (loop)
   kComputeAt,     ///< (stage, loop): computed anew in each iteration of that stage's loop

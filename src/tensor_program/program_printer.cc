@@ -224,7 +224,7 @@ const std::vector<PrimitiveSpelling>& primitive_spellings() {
       {PrimitiveKind::kFuse, "fuse", 3, 3},
       {PrimitiveKind::kReorder, "reorder", 1, kMostLoops},
       {PrimitiveKind::kVectorise, "vectorise", 1, 1, 0, kMostLanes},
-      {PrimitiveKind::kTensorise, "tensorise", 3, 3, 1, kMostLanes},
+      {PrimitiveKind::kTensorise, "tensorise", 3, 8, 0, kMostFactor},
       {PrimitiveKind::kUnroll, "unroll", 1, 1},
       {PrimitiveKind::kParallel, "parallel", 1, 1},
       {PrimitiveKind::kComputeAt, "compute_at", 2, 2, 0, 0, true},

@@ -355,59 +355,8 @@ def @main(%x: Tensor[(8, 100), float32]) {
     np.testing.assert_allclose(compiled(folder, path)(X), torch.softmax(torch.exp(torch.from_numpy(X)), -1).numpy(), rtol=1e-4)
 
 
-def check_intrinsics(folder):
-    """The documented example; a lowering is called by the program that names it, and refused where it computes something else."""
-    with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "tensor-programs.md"), encoding="utf-8") as file:
-        example = next(part.split("```")[0] for part in file.read().split("```python\n")[1:] if "register_intrinsic" in part)
-    assert example.count("\n") < 60
-    exec(example, {})  # noqa: S102
-    declaration = """program (n = 4) {
-      param A: float32[2];
-      param B: float32[n, 2];
-      result C[j:n] = sum(r:2) A[r] * B[j, r];
-    }"""
-    calls = []
-
-    def lowering(factor):
-        @ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_float), ctypes.POINTER(ctypes.c_float), ctypes.POINTER(ctypes.c_float))
-        def call(lanes, sums, a, b):
-            calls.append(lanes)
-            for j in range(lanes):
-                sums[j] += factor * (a[0] * b[2 * j] + a[1] * b[2 * j + 1])
-        return call
-
-    def refused(message, make):
-        try:
-            make()
-        except collage.Error as error:
-            assert message in str(error), error
-        else:
-            raise AssertionError(message)
-
-    refused("its lowering makes", lambda: collage.register_intrinsic("pairs", declaration, lowering(2)))
-    refused("is no sum over terms", lambda: collage.register_intrinsic("pairs", declaration.replace("sum(", "max("), lowering(1)))
-    collage.register_intrinsic("pairs", declaration, lowering(1))
-    refused("the name is taken", lambda: collage.register_intrinsic("pairs", declaration, lowering(1)))
-    text = """program @rows {
-      param X: float32[5, 6];
-      param W: float32[3, 8, 2];
-      stage P[k:3, j:8, r:2] = exp(W[k, j, r]);
-      result Y[i:5, j:8] = sum(k:3, r:2) X[i, k * 2 + r] * P[k, j, r];
-      schedule { P.compute_root(); Y.update(0).tensorise(j, r, pairs, 4); }
-    }
-    def @main(%x: Tensor[(5, 6), float32], %w: Tensor[(3, 8, 2), float32]) { @rows(%x, %w) }"""
-    refused("which has to be stored", lambda: collage.parse(text.replace("P.compute_root();", "")))
-    program = collage.parse(text).compile(targets="native", database=os.path.join(folder, "costs.db"))
-    random = np.random.default_rng(5)
-    x, w = random.standard_normal((5, 6), np.float32), random.standard_normal((3, 8, 2), np.float32)
-    calls.clear()
-    np.testing.assert_allclose(program(x, w), np.einsum("ikr,kjr->ij", x.reshape(5, 3, 2), np.exp(w)), rtol=1e-4, atol=1e-5)
-    assert calls == [4] * 30, calls
-    refused("intrinsic of the user's", lambda: program.save(os.path.join(folder, "p.collage")))
-
-
 def main(arguments):
-    chosen = [check_one_result, check_stage, check_several_results, check_updates, check_attributes, check_effects, check_wrong, check_threads, check_no_torch, check_intrinsics]
+    chosen = [check_one_result, check_stage, check_several_results, check_updates, check_attributes, check_effects, check_wrong, check_threads, check_no_torch]
     return built_package.run(chosen, arguments, with_torch=[check_torch])
 
 

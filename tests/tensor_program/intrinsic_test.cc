@@ -40,7 +40,7 @@ TEST(Intrinsic, IsWhatItsProgramComputes) {
     EXPECT_TRUE(check_accesses(intrinsic.program).ok());
     EXPECT_EQ(intrinsic.program.buffers.size(), 2 * intrinsic.products());
     // It is itself, of as many lanes as it was declared with, where elements may have any value.
-    EXPECT_EQ(check_tensorised(intrinsic.program, intrinsic.stage(),
+    EXPECT_EQ(match_tensorised(intrinsic.program, intrinsic.stage(),
                                tensorise(intrinsic.stage(), intrinsic.name), intrinsic)
                   .ok(),
               !intrinsic.lanes_bound.has_value())
@@ -81,7 +81,7 @@ TEST(Intrinsic, OfTwoProducts) {
   Program program = parse_program(text).value();
   const auto checked = [&](const std::string& name) {
     const Stage& stage = program.stages[0];
-    return check_tensorised(program, stage, tensorise(stage, name), *find_intrinsic(name));
+    return match_tensorised(program, stage, tensorise(stage, name), *find_intrinsic(name)).status();
   };
   EXPECT_THAT(checked("dot_uint8x4_twice").message(), HasSubstr("something else"))
       << "of any values";
@@ -151,6 +151,45 @@ TEST(Intrinsic, SumsThatAreNone) {
   refused(checked("max(k:32, r:2) int32(A[i, k * 2 + r]) * int32(B[k, j, r])", kStep,
                   "param B: int16[32, 32, 2]"),
           "adds up no elements");
+}
+
+void nothing(int64_t, void*, const void*, const void*, const int64_t*) {}
+
+/// What programs of tiles have to be, and that what is multiplied besides has to be the same.
+TEST(Intrinsic, OfTiles) {
+  const auto registered = [](const std::string& name, const std::string& sum, IntrinsicCall call) {
+    return register_intrinsic(name,
+                              fmt::format(R"(program (k = 4) {{
+      param A: float32[2, k];
+      param B: float32[8, k];
+      result C[i:2, j:8] = sum(t:k) {};
+    }})",
+                                          sum),
+                              call, true);
+  };
+  EXPECT_THAT(registered("test_tile", "A[i, t] * B[j, t]", nothing).message(),
+              HasSubstr("its lowering makes"));
+  for (const char* sum : {"A[i, t] * B[j, t] * B[j, 0]", "A[i, t]", "A[i, t] * B[i, t]",
+                          "A[i, t] * B[t, t]", "A[i, t * t] * B[j, t]"})
+    EXPECT_THAT(registered("test_tile", sum, nothing).message(), HasSubstr("is no sum")) << sum;
+  EXPECT_EQ(registered("test_tile", "A[i, t] * B[j, t] * 2.0f", nullptr).to_string(),
+            Status().to_string());
+  const auto checked = [](const std::string& sum) {
+    return parse_program(fmt::format(R"(program {{
+      param A: float32[4, 2, 8];
+      param B: float32[2, 16, 8];
+      result C[i:4, j:16] = sum(n:2, t:8) {};
+      schedule {{ C.update(0).tensorise(i, j, t, test_tile, 8); }}
+    }})",
+                                     sum))
+        .status();
+  };
+  EXPECT_EQ(checked("B[n, j, t] * A[i, n, t] * 2.0f").to_string(), Status().to_string());
+  for (const char* sum :
+       {"A[i, n, t] * B[n, j, t] * 3.0f", "A[i, n, t] * B[n, t, t] * 2.0f",
+        "A[i, n, t] * B[n, i + j, t] * 2.0f", "A[i, i / 3, t] * B[n, j, t] * 2.0f",
+        "A[i, n, 7 - t] * B[n, j, t] * 2.0f"})
+    EXPECT_FALSE(checked(sum).ok()) << sum;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "tensor_program/call.h"
 #include "tensor_program/emit/collapse.h"
 #include "tensor_program/emit/emit.h"
+#include "tensor_program/intrinsic.h"
 #include "tensor_program/magnitude.h"
 #include "tensor_program/pattern_kind.h"
 
@@ -56,6 +57,13 @@ void schedule_plainly(Program& program) {
       if (tensor_program::writes_own_elements(stage, stage.updates[u])) add(static_cast<int>(u));
     }
   }
+}
+
+/// Whether the step is by a user's intrinsic that this machine has no lowering of: loops stay.
+bool is_without_lowering(const Primitive& step) {
+  if (step.kind != PrimitiveKind::kTensorise) return false;
+  const tensor_program::Intrinsic& intrinsic = *tensor_program::find_intrinsic(step);
+  return intrinsic.is_users && intrinsic.call == nullptr;
 }
 
 /// Whether the step cuts a whole axis of a result, or of a stage of `whole` ones: its last part is
@@ -113,6 +121,7 @@ Result<std::optional<Program>> called_program(const Function& flat) {
     }
   }
   TRY(check_limits(program));
+  std::erase_if(program.schedule, is_without_lowering);
   if (program.schedule.empty()) schedule_plainly(program);
   return std::optional<Program>(guarded_loops(std::move(program), false));
 }

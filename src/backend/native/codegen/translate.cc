@@ -36,8 +36,7 @@ const tp::Primitive* tensorised_by(const tp::Program& program, const tp::Stage& 
 
 /// Whether the step is by a user's intrinsic, which is called for each tile.
 bool is_called(const tp::Primitive& step) {
-  return step.kind == tp::PrimitiveKind::kTensorise &&
-         tp::find_intrinsic(step.names[2])->call != nullptr;
+  return step.kind == tp::PrimitiveKind::kTensorise && tp::find_intrinsic(step)->call != nullptr;
 }
 
 /// Whether an index or the value depends on one of the update's loops.
@@ -213,12 +212,13 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
     Scope scope;
     const tp::Primitive* tensorised = tensorised_by(program_, stage, static_cast<int>(number));
     const bool called = tensorised != nullptr && is_called(*tensorised);
-    if (tensorised != nullptr && !called)
-      scope.intrinsic = tp::find_intrinsic(tensorised->names[2]);
+    if (tensorised != nullptr && !called) scope.intrinsic = tp::find_intrinsic(*tensorised);
     auto& walked = made.walked.emplace_back();
     std::vector<tp::Axis> over = update.over;
     if (called)  // whoever is called walks over the terms
-      std::erase_if(over, [&](const tp::Axis& axis) { return axis.name == tensorised->names[1]; });
+      std::erase_if(over, [&](const tp::Axis& axis) {
+        return std::count(tensorised->names.begin(), tensorised->names.end() - 1, axis.name) != 0;
+      });
     if (!over.empty()) {
       Halide::Region region;
       for (size_t i = over.size(); i-- > 0;)
@@ -236,7 +236,8 @@ void Translator::define(const tp::Stage& stage, Translated& made) {
     is_index_ = false;
     if (called) {
       calls_intrinsics_ = true;
-      f(at) = tile_call(*this, update, *tensorised, f(at), scope);
+      f(at) = tile_call(*this, program_, stage, *tensorised, f(at), scope);
+      for (const auto& [axis, points] : tile_of(*tensorised)) f.align_bounds(Var(axis), points);
       continue;
     }
     HExpr value = expr(update.value, scope);
@@ -303,8 +304,8 @@ void Translator::apply(Target target, const tp::Primitive& step,
       return;
     case tp::PrimitiveKind::kTensorise:
       if (is_called(step)) {
-        const VarOrRVar lane = loop(0);
-        target.split(lane, lane, Var(step.names[0] + kTileLoop), number, tail);
+        for (const auto& [axis, points] : tile_of(step))
+          target.split(Var(axis), Var(axis), Var(tile_loop(step, axis)), points, tail);
         return;
       }
       // Halide finds the instruction for sums within vectors.

@@ -222,22 +222,21 @@ int report_out_of_memory(void*) {
 
 /// What the user's intrinsic leaves in the first of its sums (codegen/tile_calls.h).
 template <typename T>
-T call_intrinsic(const char* text, T* sums, int32_t at, const char* shared, const char* own,
-                 int64_t places) {
+T call_intrinsic(const char* text, T* sums, const char* a, const char* b, const int64_t* places) {
   thread_local std::string latest;
-  thread_local int64_t lanes = 0;
+  thread_local int64_t number = 0;
   thread_local const tensor_program::Intrinsic* intrinsic = nullptr;
   if (latest != text) {
     latest = text;
-    lanes = std::strtoll(text, nullptr, 10);
+    number = std::strtoll(text, nullptr, 10);
     intrinsic = tensor_program::find_intrinsic(latest.substr(latest.find(' ') + 1));
   }
   const auto bytes = [](int64_t n, DType type) {
     return n * static_cast<int64_t>(dtype_size(type));
   };
-  intrinsic->call(lanes, sums + at, shared + bytes(places >> 32, intrinsic->shared_dtype()),
-                  own + bytes(places & INT32_MAX, intrinsic->lanes_dtype()));
-  return sums[at];
+  intrinsic->call(number, sums + places[0], a + bytes(places[1], intrinsic->shared_dtype()),
+                  b + bytes(places[2], intrinsic->lanes_dtype()), places + 3);
+  return sums[places[0]];
 }
 
 template <typename Function>
