@@ -64,10 +64,8 @@ bool is_fixed(const Term& index, const Points& points) {
 bool add_steps(const Term& index, int64_t factor, const Points& points, Points& steps) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (is_fixed(index, points)) return true;
-  if (index->op == TermOp::kVar || is_of_blocks(index, TermOp::kModulo, points)) {
-    steps[index->op == TermOp::kVar ? index->name : index->args[0]->name] += factor;
-    return true;
-  }
+  if (index->op == TermOp::kVar || is_of_blocks(index, TermOp::kModulo, points))
+    return (steps[(index->args.empty() ? index : index->args[0])->name] += factor) > 0;
   if (index->op == TermOp::kAdd)
     return add_steps(index->args[0], factor, points, steps) &&
            add_steps(index->args[1], factor, points, steps);
@@ -266,7 +264,8 @@ Status try_lowering(const Intrinsic& intrinsic, int64_t n) {
   intrinsic.call(n, after.raw(), spread[0].data(), spread[1].data(), rows);
   const bool is_real = is_float(wanted.dtype());
   const auto number = [&](const Tensor& tensor, int64_t at) -> double {
-    return is_real ? double{tensor.data<float>()[at]} : double{tensor.data<int32_t>()[at]};
+    if (is_real) return tensor.data<float>()[at];
+    return tensor.data<int32_t>()[at];
   };
   for (int64_t i = 0; i < before.size(); ++i) {
     const int64_t lane = i % rows[0];
