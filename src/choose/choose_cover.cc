@@ -12,6 +12,7 @@
 #include "choose/cover_timing.h"
 #include "choose/prediction.h"
 #include "choose/race.h"
+#include "collage/device.h"
 #include "cost/row_values.h"
 #include "measure/noise_gate.h"
 
@@ -95,7 +96,8 @@ Entries enter_covers(const std::vector<NamedCover>& covers, const ChooseContext&
 
 struct Contender {
   Executor executor;
-  std::vector<Tensor> outputs;
+  LoweredPlan lowered;
+  std::vector<Tensor> inputs = {}, outputs = {};  // for timing
   double seconds = 0;  // of a run that checked it, now; 0: it was checked before
 };
 
@@ -279,7 +281,24 @@ class Choice {
     LoweredPlan lowered = TRY(lower_cover_(covers_[all_.entries[c].cover]));
     note_bytes(c, *lowered.plan);
     Executor executor = TRY(Executor::create(lowered.plan, options_.threads));
-    return std::make_shared<Contender>(Contender{std::move(executor), {}});
+    return std::make_shared<Contender>(Contender{std::move(executor), std::move(lowered)});
+  }
+
+  // Inputs and outputs lie where the caller has them: what a run leaves out is not timed.
+  static Status place_tensors(Contender& contender, std::span<const Tensor> inputs) {
+    const LoweredPlan& lowered = contender.lowered;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const VirtualDevice& at = lowered.inputs_at[i];
+      contender.inputs.push_back(
+          find_device_memory(at) == nullptr ? inputs[i] : TRY(copy_to(device_text(at), inputs[i])));
+    }
+    contender.outputs.resize(lowered.outputs_at.size());
+    for (size_t i = 0; i < contender.outputs.size(); ++i) {
+      const TensorType& type = lowered.plan->outputs[i].type;
+      if (const VirtualDevice& at = lowered.outputs_at[i]; find_device_memory(at) != nullptr)
+        contender.outputs[i] = TRY(allocate_on(device_text(at), type.dtype, type.shape));
+    }
+    return {};
   }
 
   Status time_unknown() {
@@ -291,8 +310,8 @@ class Choice {
       if (!contender) return broken = contender.status();
       if (*contender == nullptr)
         return error(ErrorCode::kVerification, "{}", all_.racers[c].failure);
-      return RunBlock([this, contender = *contender, inputs](double part,
-                                                             std::vector<double>& samples) {
+      TRY(place_tensors(**contender, inputs));
+      return RunBlock([this, contender = *contender](double part, std::vector<double>& samples) {
         if (options_.pace != nullptr) options_.pace->rest();
         const auto turn = turn_to_measure();
         BlockOptions block;
@@ -315,7 +334,8 @@ class Choice {
         block.runs_per_block = static_cast<int>(std::ceil(part * block.runs_per_block));
         block.gate = options_.gate;
         if (block.gate != nullptr) block.gate->await(options_.threads);
-        return run_block(contender->executor, inputs, contender->outputs, block, samples);
+        return run_block(contender->executor, contender->inputs, contender->outputs, block,
+                         samples);
       });
     };
     RaceOptions race;

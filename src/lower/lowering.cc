@@ -12,6 +12,7 @@
 #include "lower/memory_planner.h"
 #include "lower/step_order.h"
 #include "lower/updates_in_place.h"
+#include "partition/stated_places.h"
 #include "runtime/shared_constants.h"
 
 namespace collage {
@@ -89,6 +90,7 @@ class Lowering {
       std::string name =
           i < options_.input_names.size() ? options_.input_names[i] : as<VarNode>(params[i])->name;
       plan_->inputs.push_back({name, type});
+      result_.inputs_at.push_back(graph_.stated_places().at_caller(node));
       input_values_[params[i].get()] = value;
     }
     return {};
@@ -347,6 +349,8 @@ class Lowering {
       std::string name = i < options_.output_names.size() ? options_.output_names[i]
                                                           : "output" + std::to_string(i);
       plan_->outputs.push_back({name, type});
+      result_.outputs_at.push_back(
+          graph_.stated_places().at_caller(values_[results[i]].tensor.node));
       Buffer& buffer = plan_->buffers[source];
       if (buffer.place == Buffer::Place::kArena) {  // written straight into the caller's tensor
         buffer.place = Buffer::Place::kOutput;

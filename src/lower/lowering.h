@@ -31,6 +31,7 @@ struct LoweredPlan {
   std::vector<std::string> kernel_names;  // of the cover's kernels, in its order: the step's name
   std::vector<Function> functions;        // likewise: what it computes
   std::vector<LoweredConversion> conversions;
+  std::vector<VirtualDevice> inputs_at, outputs_at;  // where the caller has them (StatedPlaces)
 };
 
 // The backend's name that converts, or an error; and its cost, to choose between sources.

@@ -38,8 +38,8 @@ Result<Expr> placed(const Expr& value, std::span<const DeviceConstraint> devices
     if (device.is_open()) return value;
     return make_call("on_device", {value},
                      {{"device", device.to_string()},
-                      {"constrain_body", where == Placed::kComputed},
-                      {"constrain_result", where == Placed::kUsed}},
+                      {"constrain_body", where != Placed::kUsed},
+                      {"constrain_result", where != Placed::kComputed}},
                      value->origin());
   }
   const auto* tuple = as<TupleNode>(value);

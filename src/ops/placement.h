@@ -26,8 +26,8 @@ struct DevicePlacement {
 std::optional<DevicePlacement> device_placement(const Expr& expr);
 
 // Returns the value with on_device around each tensor of it, as far as `devices`, one for each of
-// them, state something: where it is computed, or used.
-enum class Placed { kComputed, kUsed };
+// them, state something: where it is computed, used, or both.
+enum class Placed { kComputed, kUsed, kBoth };
 Result<Expr> placed(const Expr& value, std::span<const DeviceConstraint> devices, Placed where);
 
 // Returns what a function's attribute "param_devices" or "result_devices" states of so many

@@ -12,6 +12,15 @@ StatedPlaces::StatedPlaces(const DataflowGraph& graph) : places_(graph.size(), D
   for (const DataflowGraph::Node& node : graph.nodes()) {
     const auto placement = device_placement(node.expr);
     if (!placement) continue;
+    const auto lies = [&](PostDfsIndex value, const DeviceConstraint& there) {
+      if (!there.device) return;
+      const VirtualDevice device{*there.device, there.id.value_or(0),
+                                 there.memory_scope.value_or("")};
+      if (!is_host_memory(device)) at_caller_[value] = device;
+    };
+    if (node_role(graph, node.inputs[0]) == NodeRole::kVariable)
+      lies(node.inputs[0], placement->operand);
+    lies(node.index, placement->result);
     join_into(node.inputs[0], placement->operand);
     const auto& place = places_[node.inputs[0]];
     if (place && place->memory_scope) with_scope_.insert(node.inputs[0]);

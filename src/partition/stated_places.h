@@ -27,6 +27,12 @@ class StatedPlaces {
   // Nodes whose memory scope is stated: where they are made, and placements as they are read.
   bool state_scopes() const { return !with_scope_.empty() || !read_in_scope_.empty(); }
   const std::map<PostDfsIndex, std::string>& read_in_scope() const { return read_in_scope_; }
+  // Where the caller has a parameter, by what placements state of their operand, or wants a result,
+  // by what they state of theirs; on the host where nothing is stated.
+  VirtualDevice at_caller(PostDfsIndex node) const {
+    const auto stated = at_caller_.find(node);
+    return stated == at_caller_.end() ? VirtualDevice() : stated->second;
+  }
   // Returns whether each tensor that a kernel takes and gives is in the scope that is stated for
   // it.
   bool hold(const DataflowGraph& graph, const SubGraph& kernel, const std::vector<Encoding>& inputs,
@@ -41,6 +47,7 @@ class StatedPlaces {
 
   IndexSet control_, with_scope_;
   std::map<PostDfsIndex, std::string> read_in_scope_;
+  std::map<PostDfsIndex, VirtualDevice> at_caller_;  // in memory that is not the host's
 };
 
 }  // namespace collage

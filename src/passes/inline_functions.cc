@@ -33,8 +33,9 @@ class Inliner {
       return bad_model("functions call one another more than {} levels deep", kMostCalls);
     if (!open_.insert(name).second) return bad_model("@{} calls itself", name);
     const Function& function = module_.functions.at(name);
-    known =
-        TRY(inlined(function->attrs.has("Primitive") ? function : TRY(with_placements(function))));
+    known = TRY(inlined(function->attrs.has("Primitive")
+                            ? function
+                            : TRY(with_placements(function, name == "main"))));
     open_.erase(name);
     if (!known->attrs.has("Primitive") || known->attrs.has("global_symbol")) return known;
     Attrs attrs = known->attrs;
@@ -43,8 +44,9 @@ class Inliner {
   }
 
  private:
-  // With what its attributes state of devices as placements of what they name.
-  static Result<Function> with_placements(const Function& function) {
+  // With what its attributes state of devices as placements of what they name. Parameters of @main
+  // lie there already, and its results are to.
+  static Result<Function> with_placements(const Function& function, bool is_main) {
     size_t tensors = 0;
     for (const Expr& param : function->params) tensors += param->type().leaves().size();
     const std::vector<DeviceConstraint> params = TRY(stated_devices(function, kParams, tensors));
@@ -56,12 +58,14 @@ class Inliner {
       std::span<const DeviceConstraint> rest = params;
       for (const Expr& param : function->params) {
         const size_t own = param->type().leaves().size();
-        used[param.get()] = TRY(placed(param, rest.first(own), Placed::kUsed));
+        used[param.get()] =
+            TRY(placed(param, rest.first(own), is_main ? Placed::kBoth : Placed::kUsed));
         rest = rest.subspan(own);
       }
       body = TRY(substitute(body, used));
     }
-    if (!results.empty()) body = TRY(placed(body, results, Placed::kComputed));
+    if (!results.empty())
+      body = TRY(placed(body, results, is_main ? Placed::kBoth : Placed::kComputed));
     if (params.empty() && results.empty()) return function;
     Attrs attrs;
     for (const auto& [name, value] : function->attrs.entries())

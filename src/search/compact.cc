@@ -4,6 +4,9 @@
 #include <limits>
 #include <map>
 #include <tuple>
+#include <utility>
+
+#include "partition/stated_places.h"
 
 namespace collage {
 
@@ -97,6 +100,8 @@ class Builder {
       if (needs_kernel(i) || node_role(graph_, i) == NodeRole::kVariable)
         for (size_t leaf = 0; leaf < graph_.node(i).expr->type().leaves().size(); ++leaf)
           group_of({i, leaf});
+      if (node_role(graph_, i) == NodeRole::kVariable && graph_.node(i).expr->type().is_tensor())
+        place_at_caller(result_.groups[group_of({i, 0})], i);
       if (needs_kernel(i))
         for_each_tensor_input(i, [&](TensorRef root) {
           std::vector<uint32_t>& readers = result_.groups[group_of(root)].readers;
@@ -128,24 +133,39 @@ class Builder {
       for (size_t leaf = 0; leaf < expr->type().leaves().size(); ++leaf)
         result_.groups[group_of({index, leaf})].is_result = true;
     } else if (node_role(expr) != NodeRole::kConstant) {
-      result_.groups[group_of(root_of(index))].is_result = true;
+      Group& group = result_.groups[group_of(root_of(index))];
+      const uint32_t before = group.at_caller;
+      if (group.root >= 0) place_at_caller(group, index);
+      if (std::exchange(group.is_result, true) && before != group.at_caller) group.at_caller = 0;
     }
+  }
+
+  // Unless no target is there.
+  void place_at_caller(Group& group, PostDfsIndex value) const {
+    const Encoding& host = group.forms[0].encoding;
+    Encoding there = host;
+    there.device = graph_.stated_places().at_caller(value);
+    const TensorType type = type_of(group.tensor);
+    const bool is_reached =
+        there == host || (problem_.conversion_cost(type, host, there) < kInfinity &&
+                          problem_.conversion_cost(type, there, host) < kInfinity);
+    group.at_caller = is_reached ? form_of(group, group.tensor, there) : 0;
+  }
+
+  // The form's number; it is added where it is new.
+  uint32_t form_of(Group& group, TensorRef tensor, const Encoding& encoding) const {
+    if (encoding == plain_encoding(type_of(tensor))) return 0;
+    const bool shared = encoding.is_linear(type_of(tensor).dtype);
+    if (shared) tensor = group.tensor;
+    for (uint32_t form = 1; form < group.forms.size(); ++form)
+      if (group.forms[form].tensor == tensor && group.forms[form].encoding == encoding) return form;
+    group.forms.push_back({tensor, encoding, shared});
+    return static_cast<uint32_t>(group.forms.size() - 1);
   }
 
   void add_use(std::vector<Use>& uses, TensorRef tensor, TensorRef root, const Encoding& encoding) {
     uint32_t index = group_of(root);
-    Group& group = result_.groups[index];
-    uint32_t form = 0;
-    if (!(encoding == plain_encoding(type_of(tensor)))) {
-      const bool shared = encoding.is_linear(type_of(tensor).dtype);
-      if (shared) tensor = root;
-      auto it = std::find_if(group.forms.begin() + 1, group.forms.end(), [&](const Form& f) {
-        return f.tensor == tensor && f.encoding == encoding;
-      });
-      form = static_cast<uint32_t>(it - group.forms.begin());
-      if (it == group.forms.end()) group.forms.push_back({tensor, encoding, shared});
-    }
-    Use use{index, form};
+    const Use use{index, form_of(result_.groups[index], tensor, encoding)};
     if (std::find(uses.begin(), uses.end(), use) == uses.end()) uses.push_back(use);
   }
 

@@ -39,7 +39,8 @@ struct Use {
 struct Group {
   TensorRef tensor;         // the one that a call or parameter gives; the rest are views of it
   int32_t root = -1;        // the node that gives it; -1: a parameter (or constant)
-  bool is_result = false;   // its plain form is wanted in the end
+  bool is_result = false;   // its form `at_caller` is wanted in the end
+  uint32_t at_caller = 0;   // the form in which a parameter exists, and a result is wanted
   std::vector<Form> forms;  // forms[0] is plain
   std::vector<double> conversions;  // forms × forms: seconds without the launch, or infinity
   std::vector<uint32_t> readers;    // nodes that read it (or a view of it), ascending

@@ -53,7 +53,7 @@ CoverProgram::CoverProgram(const CompactProblem& compact)
       for (uint32_t c : want.columns) terms.push_back({static_cast<int>(c), 1});
       add_supply_row(g, only(want.form), std::move(terms));
     }
-    if (group.is_result) add_supply_row(g, only(0), {}, 1);
+    if (group.is_result) add_supply_row(g, only(group.at_caller), {}, 1);
     for (const Arc& arc : supplies_[g].arcs)
       add_supply_row(g, only(arc.from), {{arc.variable, 1}}, 0, arc.to);
     for (uint32_t reader : group.readers)
@@ -79,7 +79,7 @@ void CoverProgram::number_arcs(uint32_t g) {
   const uint32_t n = static_cast<uint32_t>(group.forms.size());
   const auto cost = [&](uint32_t from, uint32_t to) { return group.conversion(from, to) + launch; };
   std::vector<bool> wanted(n, false);
-  wanted[0] = group.is_result;
+  wanted[group.at_caller] = group.is_result;
   for (const Supply::Want& want : supplies_[g].wants) wanted[want.form] = true;
   for (uint32_t from = 0; from < n; ++from)
     for (uint32_t to = 0; to < n; ++to) {
@@ -100,7 +100,8 @@ void CoverProgram::number_arcs(uint32_t g) {
 // conversions from that form do not count.
 void CoverProgram::add_supply_row(uint32_t g, const Forms& forms, std::vector<Term> terms,
                                   double wanted, std::optional<uint32_t> except) {
-  if (compact_.groups[g].root < 0 && forms[0]) return;  // a parameter exists in its plain form
+  const Group& group = compact_.groups[g];
+  if (group.root < 0 && forms[group.at_caller]) return;  // a parameter exists there
   for (uint32_t form = 0; form < forms.size(); ++form)
     if (forms[form])
       for (uint32_t c : supplies_[g].givers[form]) terms.push_back({static_cast<int>(c), -1});
@@ -163,7 +164,7 @@ std::vector<std::vector<int>> CoverProgram::sources(const std::vector<bool>& use
   for (uint32_t g = 0; g < supplies_.size(); ++g) {
     const Supply& supply = supplies_[g];
     std::vector<int>& made = result.emplace_back(supply.givers.size(), kMissing);
-    if (compact_.groups[g].root < 0) made[0] = kGiven;
+    if (compact_.groups[g].root < 0) made[compact_.groups[g].at_caller] = kGiven;
     for (size_t form = 0; form < made.size(); ++form)
       for (uint32_t c : supply.givers[form])
         if (used[c]) made[form] = kGiven;
@@ -201,7 +202,7 @@ bool CoverProgram::add_rows_against_rings(const std::vector<bool>& used,
       for (uint32_t c : want.columns) terms.push_back({static_cast<int>(c), 1});
       add(std::move(terms), 0);
     }
-    if (compact_.groups[g].is_result && missing[0]) add({}, 1);
+    if (compact_.groups[g].is_result && missing[compact_.groups[g].at_caller]) add({}, 1);
   }
   return added;
 }
@@ -290,26 +291,42 @@ std::optional<Cover> CoverProgram::decode(const std::vector<bool>& used) {
 
   const SearchProblem& problem = *compact_.problem;
   Cover cover;
-  std::vector<Forms> exist;
+  std::vector<Forms> exist, charged;  // a parameter is plain in the program, wherever it is
   for (const Group& group : compact_.groups) {
-    exist.emplace_back(group.forms.size(), false);
+    charged.emplace_back(group.forms.size(), false);
+    exist.push_back(charged.back());
     exist.back()[0] = group.root < 0;
   }
+  const auto convert = [&](uint32_t g, uint32_t from, uint32_t to, double seconds) {
+    const Form &own = compact_.groups[g].forms[from], &other = compact_.groups[g].forms[to];
+    cover.conversions.push_back({converted_tensor(own, other), own.encoding, other.encoding,
+                                 seconds, cover.kernels.size()});
+    exist[g][to] = true;
+  };
+  const auto charge = [&](uint32_t g, uint32_t from, uint32_t to) {
+    if (charged[g][to]) return;
+    charged[g][to] = true;
+    cover.seconds += compact_.groups[g].conversion(from, to) + problem.launch_penalty;
+  };
   const auto make = [&](uint32_t g, uint32_t wanted) {
     const Group& group = compact_.groups[g];
     std::vector<const Arc*> way;
-    for (uint32_t form = wanted; !exist[g][form]; form = way.back()->from)
+    uint32_t form = wanted;
+    for (; !exist[g][form] && sources[g][form] != kGiven; form = way.back()->from)
       way.push_back(&supplies_[g].arcs[static_cast<size_t>(sources[g][form])]);
+    if (!exist[g][form]) convert(g, 0, form, 0);  // a run leaves it out
     for (; !way.empty(); way.pop_back()) {
-      const Form &from = group.forms[way.back()->from], &to = group.forms[way.back()->to];
-      ChosenConversion conversion{converted_tensor(from, to), from.encoding, to.encoding};
-      conversion.seconds = group.conversion(way.back()->from, way.back()->to);
-      conversion.before = cover.kernels.size();
-      cover.seconds += conversion.seconds + problem.launch_penalty;
-      cover.conversions.push_back(std::move(conversion));
-      exist[g][way.back()->to] = true;
+      charge(g, way.back()->from, way.back()->to);
+      convert(g, way.back()->from, way.back()->to,
+              group.conversion(way.back()->from, way.back()->to));
     }
   };
+  for (uint32_t g = 0; g < compact_.groups.size(); ++g)
+    for (int a = sources[g][0]; compact_.groups[g].root < 0 && a >= 0;) {
+      const Arc& arc = supplies_[g].arcs[static_cast<size_t>(a)];
+      charge(g, arc.from, arc.to);  // a run copies it to the host
+      a = sources[g][arc.from];
+    }
   for (uint32_t c : *order) {
     const Column& column = compact_.columns[c];
     for (const Use& use : column.inputs) make(use.group, use.form);
@@ -317,7 +334,20 @@ std::optional<Cover> CoverProgram::decode(const std::vector<bool>& used) {
     cover.seconds += column.cost;
     for (const Use& use : column.outputs) exist[use.group][use.form] = true;
     for (const Use& use : column.outputs)
-      if (compact_.groups[use.group].is_result) make(use.group, 0);
+      if (const Group& group = compact_.groups[use.group]; group.is_result && group.at_caller == 0)
+        make(use.group, 0);
+  }
+  for (uint32_t g = 0; g < compact_.groups.size(); ++g) {
+    const Group& group = compact_.groups[g];
+    if (!group.is_result || group.root < 0 || group.at_caller == 0) continue;
+    const int made = sources[g][group.at_caller];
+    if (!exist[g][group.at_caller] && supplies_[g].arcs[static_cast<size_t>(made)].from == 0) {
+      make(g, 0);
+      charge(g, 0, group.at_caller);  // a run copies it from the host
+    } else {
+      make(g, group.at_caller);
+      if (!exist[g][0]) convert(g, group.at_caller, 0, 0);  // a run leaves it out
+    }
   }
   return cover;
 }

@@ -4,7 +4,10 @@
 // Exactly one chosen candidate covers every operator call that needs a kernel (node_role kKernel).
 // The host handles tuples, projections and views for nothing: a view takes its input in plain
 // encoding and gives a plain result. The function's parameters exist in plain encoding, its results
-// are wanted in it. A candidate that gives a view of a tensor it only takes is never chosen.
+// are wanted in it: on the host, or on the device where the caller has them (StatedPlaces). A
+// program has steps that copy such tensors from the host and to it, which a run leaves out and a
+// cover has for nothing; it copies what the cover uses elsewhere (Executor), which costs what a
+// conversion costs. A candidate that gives a view of a tensor it only takes is never chosen.
 #pragma once
 
 #include <algorithm>

@@ -53,6 +53,12 @@ def @main(%x: Tensor[(4, 64), float32], %go: bool) {
   on_device(nn.relu(control.if(%go, %0, %1, %x)), device="simulated")
 }
 """
+AT_CALLER = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 64), float32], %y: Tensor[(4, 64), float32]) {
+  %0 = on_device(%x, device="simulated:0");
+  on_device(tanh(add(exp(%0), %y)), device="simulated:0", constrain_body=False, constrain_result=True)
+}
+"""
 FIRST, SECOND = "simulated -device=simulated", "simulated -device=simulated:1"
 
 
@@ -201,6 +207,16 @@ def check_used(bench):
     assert places(report)[0] == targets, places(report)
 
 
+def check_at_caller(bench):
+    """Input and result that the caller has on the device take no transfer there, by the search; the other input does. Programs are timed so."""
+    tiny_models.write(bench.folder, "at_caller.relay", AT_CALLER)
+    report, _ = bench.simulated("verify", "at_caller.relay", "simulated,native", "--pin", ".*=simulated:0")
+    launch = 0.0005
+    predicted = {(c["node"], c["from"]): c["predicted_ms"] for c in report["conversions"]}
+    assert predicted.pop((0, "float32")) == launch and predicted.pop((5, "float32@simulated:0")) == launch, report["conversions"]
+    assert len(predicted) == 1 and min(predicted.values()) > launch, report["conversions"]
+
+
 def check_control(bench):
     """Conditions are the host's: it runs control flow, whose functions compute on a device; what is planned runs too."""
     tiny_models.write(bench.folder, "control.relay", CONTROL)
@@ -233,7 +249,7 @@ def check_memory(bench):
     assert {kernel["target"] for kernel in report["kernels"]} == {"native"}, report["kernels"]
 
 
-CHECKS = (check_whole, check_split, check_two_devices, check_arithmetic, check_placed, check_scope, check_used, check_control,
+CHECKS = (check_whole, check_split, check_two_devices, check_arithmetic, check_placed, check_scope, check_used, check_at_caller, check_control,
           check_scope_of_program, check_memory, check_declared, check_named, check_errors)
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 //   f["b"]   ->  the expression
 //
 // A bare name declares a parameter; names that start with 'c' and were not assigned are constants.
-// The returned expression is also named "result".
+// on_gpu(x) is x made on the device gpu:0, for_gpu(x) x used there. The returned expression is also
+// named "result".
 #pragma once
 
 #include <algorithm>
@@ -112,6 +113,11 @@ class TinyFunction {
     for (std::string arg; std::getline(list, arg, ',');) args.push_back(lookup(arg));
     std::string op = text.substr(0, open);
     if (op == "tuple") return make_tuple(args);
+    if (op == "on_gpu" || op == "for_gpu")
+      return *make_call("on_device", args,
+                        {{"device", "gpu"},
+                         {"constrain_body", op[1] == 'n'},
+                         {"constrain_result", op[1] == 'o'}});
     return *make_call(op, args);
   }
 

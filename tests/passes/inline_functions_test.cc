@@ -63,7 +63,7 @@ def @f(%x: (float32, float32), param_devices="gpu:1, ?", result_devices="gpu:0")
 def @main(%a: float32, param_devices="cpu:0") { @f((%a, exp(%a))) }
 )"),
             R"(def @main(%a: float32) -> float32 {
-  %0 = on_device(%a, device="cpu:0", constrain_body=False, constrain_result=True);
+  %0 = on_device(%a, device="cpu:0", constrain_result=True);
   %1 = exp(%0);
   %2 = (%0, %1);
   %3 = on_device(%2.0, device="gpu:1", constrain_body=False, constrain_result=True);

@@ -18,12 +18,17 @@ const std::vector<std::string> kPlaces = {"", "A2a", "@gpu", "A2a@gpu", "@gpu/sc
 class RandomProblem {
  public:
   RandomProblem(unsigned seed, bool several_exits,
-                const std::vector<std::string>& encodings = kLayouts)
+                const std::vector<std::string>& encodings = kLayouts, bool at_caller = false)
       : random_(seed), encodings_(encodings) {
     static const std::vector<std::string> kOps = {"relu", "add", "conv", "reshape", "split", "add"};
     size_t count = 3 + pick(12);
     std::string text = "x; y";
     std::vector<std::string> tensors = {"x", "y"};
+    if (at_caller) {
+      register_placements();
+      text += "; p = on_gpu(x)";
+      tensors[0] = "p";
+    }
     std::set<std::string> unread;  // beside the last two tensors, the results
     for (size_t i = 0; i < count; ++i) {
       std::string name = "n" + std::to_string(i);
@@ -51,6 +56,10 @@ class RandomProblem {
     }
     unread.erase(tensors.back());
     unread.erase(tensors[tensors.size() - 2]);
+    if (at_caller) {
+      text += "; r = for_gpu(" + tensors.back() + ")";
+      tensors.back() = "r";
+    }
     text += "; return tuple(" + tensors.back() + ", " + tensors[tensors.size() - 2];
     for (const std::string& tensor : unread) text += ", " + tensor;
     text += ")";
@@ -116,7 +125,7 @@ class RandomProblem {
       for (PostDfsIndex i = 0; i < graph.size(); ++i) {
         NodeRole role = node_role(graph, i);
         if (role != NodeRole::kConstant && role != NodeRole::kVariable &&
-            role != NodeRole::kTuple && pick(3) == 0)
+            role != NodeRole::kTuple && !device_placement(graph.node(i).expr) && pick(3) == 0)
           inside.insert(i);
       }
       if (inside.size() >= 2 && inside.size() <= 4) add(inside);
@@ -131,12 +140,13 @@ class RandomProblem {
 
 // Costs are multiples of an eighth, so sums are exact in any order.
 void compare_with_oracle(bool several_exits, size_t wanted,
-                         const std::vector<std::string>& encodings = kLayouts) {
+                         const std::vector<std::string>& encodings = kLayouts,
+                         bool at_caller = false) {
   size_t found = 0, refused = 0, proven = 0, converting = 0, several = 0, beat_greedy = 0,
          large = 0;
   for (unsigned seed = 0; found < wanted; ++seed) {
     ASSERT_LT(seed, 4 * wanted);
-    RandomProblem random(seed, several_exits, encodings);
+    RandomProblem random(seed, several_exits, encodings, at_caller);
     Fixture& f = random.fixture();
     if (f.operators() > 12) continue;
     Oracle oracle(f.problem);
@@ -154,7 +164,7 @@ void compare_with_oracle(bool several_exits, size_t wanted,
         << f.text(result->covers[0]) << "\n"
         << f.text(Cover{oracle.best_kernels(), {}, 0});
     EXPECT_LE(result->lower_bound, expected + 1e-9);
-    for (const Cover& cover : result->covers) check_cover(f, cover);
+    for (const Cover& cover : result->covers) check_cover(f, cover, !at_caller);
     const Cover& best = result->covers[0];
     converting += !best.conversions.empty();
     several += std::any_of(best.kernels.begin(), best.kernels.end(), [&](const Cover::Kernel& k) {
@@ -223,6 +233,9 @@ TEST(Search, EqualsBruteForceWithinErrors) {
 TEST(Search, EqualsBruteForceWithOneExit) { compare_with_oracle(false, 200); }
 TEST(Search, EqualsBruteForceWithSeveralExits) { compare_with_oracle(true, 500); }
 TEST(Search, EqualsBruteForceOverDevicesAndScopes) { compare_with_oracle(true, 300, kPlaces); }
+TEST(Search, EqualsBruteForceWhereTheCallerHasTensorsOnADevice) {
+  compare_with_oracle(true, 200, kPlaces, true);
+}
 
 }  // namespace
 }  // namespace collage

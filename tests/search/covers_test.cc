@@ -201,5 +201,47 @@ TEST(Search, MovesToTheDeviceAsTransfersGetCheaper) {
   EXPECT_EQ(placed(0.25), "gpu gpu gpu gpu");
 }
 
+// What the caller has on the device costs no transfer there, and one to the host; and so do
+// results.
+TEST(Search, StaysWhereTheCallerHasTensors) {
+  register_placements();
+  const auto cheapest = [](const std::string& text, double transfer, double on_gpu = 1) {
+    Fixture f(text);
+    for (const char* node : {"a", "b"}) {
+      f.add("host", {node}, 2);
+      f.add("gpu", {node}, on_gpu, {"@gpu"}, {"@gpu"});
+    }
+    f.problem.conversion_cost = [&](const TensorType&, const Encoding&, const Encoding&) {
+      return transfer;
+    };
+    const SearchResult result = *search_covers(f.problem);
+    EXPECT_TRUE(result.exact);
+    return fmt::format("{} = {}", f.text(result.covers[0]), result.covers[0].seconds);
+  };
+  // Two transfers cost more than the device gains.
+  EXPECT_EQ(cheapest("x; a = conv(x, c1); b = relu(a); return b", 1.25), "host: a | host: b = 4");
+  EXPECT_EQ(cheapest("x; y = on_gpu(x); a = conv(y, c1); b = relu(a); return b", 1.25),
+            "gpu: a | gpu: b | x plain>plain on gpu:0@0 | b plain on gpu:0>plain@2 = 3.25");
+  EXPECT_EQ(cheapest("x; a = conv(x, c1); b = relu(a); r = for_gpu(b); return r", 1.25),
+            "gpu: a | gpu: b | x plain>plain on gpu:0@0 | b plain on gpu:0>plain@2 = 3.25");
+  EXPECT_EQ(cheapest("x; y = on_gpu(x); a = conv(y, c1); b = relu(a); r = for_gpu(b); return r", 9),
+            "gpu: a | gpu: b | x plain>plain on gpu:0@0 | b plain on gpu:0>plain@2 = 2");
+  // Where the host is to compute, a run copies them.
+  EXPECT_EQ(
+      cheapest("x; y = on_gpu(x); a = conv(y, c1); b = relu(a); r = for_gpu(b); return r", 1.25, 9),
+      "host: a | host: b = 6.5");
+}
+
+// A device that no target is on is none.
+TEST(Search, ReachesTheHostWhereNoTargetIsAtTheCallers) {
+  register_placements();
+  Fixture f("x; y = on_gpu(x); a = conv(y, c1); r = for_gpu(a); return r");
+  f.add("host", {"a"}, 2);
+  f.problem.conversion_cost = [](const TensorType&, const Encoding&, const Encoding&) {
+    return kInfinity;
+  };
+  EXPECT_EQ(f.text(search_covers(f.problem)->covers[0]), "host: a");
+}
+
 }  // namespace
 }  // namespace collage

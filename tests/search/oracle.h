@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "partition/stated_places.h"
 #include "search/cover.h"
 #include "search/problem.h"
 
@@ -86,8 +87,7 @@ class Oracle {
     std::map<TensorRef, std::set<Item>> given, wanted;  // by root tensor
     double total = 0;
     for (PostDfsIndex i = 0; i < graph_.size(); ++i)
-      if (node_role(graph_, i) == NodeRole::kVariable)
-        given[{i, 0}].insert({{i, 0}, plain({i, 0})});
+      if (node_role(graph_, i) == NodeRole::kVariable) given[{i, 0}].insert(at_caller(i, {i, 0}));
     for (const Cover::Kernel& kernel : kernels) {
       const SubGraph& sub_graph = candidate(kernel).sub_graph;
       const VariantCost& variant = problem_.candidates[kernel.candidate].variants[kernel.variant];
@@ -97,7 +97,11 @@ class Oracle {
                           (input ? wanted : given)[root(tensor)].insert({tensor, encoding});
                         });
     }
-    if (complete) want_results(graph_.size() - 1, wanted);
+    std::map<TensorRef, std::set<Item>> results;
+    if (complete) want_results(graph_.size() - 1, results);
+    for (const auto& [root, items] :
+         results)  // in several places: on the host, from where a run copies
+      wanted[root].insert(items.size() == 1 ? *items.begin() : Item{root, plain(root)});
     for (const auto& [group, items] : wanted) {
       auto known = forms_.find(group);
       total += conversions(given[group], items,
@@ -143,8 +147,18 @@ class Oracle {
       for (PostDfsIndex field : graph_.node(index).inputs) want_results(field, wanted);
       return;
     }
-    TensorRef tensor = tensor_of(graph_, index);
-    wanted[root(tensor)].insert({tensor, plain(tensor)});
+    const TensorRef made = root(tensor_of(graph_, index));
+    if (node_role(graph_, made.node) != NodeRole::kVariable)  // which a run copies for nothing
+      wanted[made].insert(at_caller(index, made));
+  }
+  // The form in which a parameter exists or a result is wanted.
+  Item at_caller(PostDfsIndex index, TensorRef tensor) const {
+    const Encoding host = plain(tensor);
+    Encoding there = host;
+    there.device = graph_.stated_places().at_caller(index);
+    const bool is_reached = problem_.conversion_cost(type(tensor), there, host) < kInfinity &&
+                            problem_.conversion_cost(type(tensor), host, there) < kInfinity;
+    return {tensor, is_reached ? there : host};
   }
 
   // Cheapest way from the given items to a set that holds all wanted ones.
