@@ -84,8 +84,13 @@ ModelPass plan_devices(const std::string& devices);
 ModelPass partition_by_device(const std::string& devices, bool all = false);
 
 // Partitions by the best measured cover: the one that was timed fastest or, if none was timed, the
-// one of least predicted cost. Measures nothing: kFrozenCosts if a cost is missing.
+// one of least predicted cost; tensor programs bring the schedules that were found. Measures
+// nothing: kFrozenCosts if a cost is missing.
 ModelPass apply_history_best(const ProgramOptions& options = {});
+// Each call of a tensor program in whose name the regular expression is found becomes the kernel
+// that is fastest where it runs alone: the program brings its schedule, and weights are stored as
+// that reads them. Measures what is not known. kUsage: no regular expression.
+ModelPass tune(const std::string& filter = "", const ProgramOptions& options = {});
 
 }  // namespace passes
 }  // namespace collage

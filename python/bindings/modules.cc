@@ -102,6 +102,7 @@ void bind_passes(nb::module_& core) {
   core.def("plan_devices", &passes::plan_devices, nb::arg("devices"));
   core.def("partition_by_device", &passes::partition_by_device, nb::arg("devices"), nb::arg("all"));
   core.def("apply_history_best", &passes::apply_history_best, nb::arg("options"));
+  core.def("tune", &passes::tune, nb::arg("filter"), nb::arg("options"));
   nb::class_<MeasuringTask>(core, "MeasuringTask",
                             "A function that compiling needs costs of, and whose they are.")
       .def_ro("function", &MeasuringTask::function)

@@ -136,8 +136,20 @@ def partition_by_device(devices: str, *, all: bool = False) -> Pass:
 
 
 def apply_history_best(**options: Any) -> Pass:
-    """Partitions as was measured, with the arguments of `Model.compile`; measures nothing, and fails where a cost is missing."""
+    """Partitions as was measured, with the arguments of `Model.compile`; programs bring the schedules that were found.
+
+    Measures nothing, and fails where a cost is missing.
+    """
     return Pass(_core.apply_history_best(make_options(**options)))
+
+
+def tune(filter: str = "", **options: Any) -> Pass:
+    """Calls of programs whose names match become the fastest kernels that are measured, with the arguments of `Model.compile`.
+
+    Each is measured alone, `effort="max"` searching all its schedules, and brings its schedule in the model's text. Weights are stored
+    as the schedule reads them.
+    """
+    return Pass(_core.tune(filter, make_options(**options)))
 
 
 def extract_tasks(model: Model, **options: Any) -> list[MeasuringTask]:

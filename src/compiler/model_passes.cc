@@ -147,12 +147,24 @@ Result<std::string> rule_text(const std::string& rule) {
   return TRY(parse_rule(rule)).text;
 }
 
-ModelPass apply_history_best(const ProgramOptions& options) {
-  return model_pass("apply_history_best", [options](const Model& model) -> Result<Module> {
+namespace {
+
+ModelPass of_linked(const Pass& pass) {
+  return model_pass(pass.name, [pass](const Model& model) -> Result<Module> {
     Module module = TRY(linked(model)).impl().module;
-    TRY(collage::apply_history_best(options).run(module));
+    TRY(pass.run(module));
     return module;
   });
+}
+
+}  // namespace
+
+ModelPass apply_history_best(const ProgramOptions& options) {
+  return of_linked(collage::apply_history_best(options));
+}
+
+ModelPass tune(const std::string& filter, const ProgramOptions& options) {
+  return of_linked(collage::tune(filter, options));
 }
 
 }  // namespace passes

@@ -3,6 +3,7 @@
 
 #include <collage/passes.h>
 
+#include "ir/module.h"
 #include "partition/gather.h"
 
 namespace collage {

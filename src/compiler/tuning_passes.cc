@@ -1,10 +1,17 @@
 #include "compiler/tuning_passes.h"
 
+#include <unordered_map>
+#include <utility>
+
 #include "backend/targets/backends.h"
+#include "base/regex.h"
 #include "compiler/check_options.h"
 #include "compiler/decision.h"
+#include "compiler/program_schedules.h"
 #include "compiler/report_decision.h"
-#include "ir/structural.h"
+#include "ir/visitor.h"
+#include "partition/stated_kernels.h"
+#include "tensor_program/call.h"
 
 namespace collage {
 
@@ -23,7 +30,43 @@ Result<bool> with_candidates(const Module& module, const ProgramOptions& given,
   return body(candidates, *context);
 }
 
+// A call of a program as the kernel that is fastest where the program is a model of its own.
+Result<Expr> tuned_call(const Expr& given, const ProgramOptions& options) {
+  const CallNode* call = as<CallNode>(given);
+  std::vector<Expr> params, args = call->args;
+  std::unordered_map<const ExprNode*, Expr> given_args;
+  for (Expr& arg : args) {
+    if (as<ConstantNode>(arg) != nullptr) continue;
+    params.push_back(make_var("p" + std::to_string(params.size()), arg->type()));
+    given_args[params.back().get()] = std::exchange(arg, params.back());
+  }
+  const Expr alone = TRY(make_call(*call->op, args, call->attrs, call->origin()));
+  const Program program =
+      TRY(compile_model(model_of(Module(make_function(params, alone))), options));
+  const Module tuned =
+      TRY(with_program_schedules(program.impl().report.partitioned, program.threads()));
+  for (size_t i = 0; i < params.size(); ++i)
+    given_args[tuned.main()->params[i].get()] = given_args.at(params[i].get());
+  return substitute(tuned.main()->body, given_args);
+}
+
 }  // namespace
+
+Pass tune(const std::string& filter, const ProgramOptions& given) {
+  ProgramOptions options = given;
+  options.always_measure = true;
+  return {"tune", [filter, options](Module& module) -> Result<bool> {
+            register_all();
+            const Regex names = TRY(Regex::parse(filter));
+            Rewriter rewriter([&](const Expr&, const Expr& rebuilt) -> Result<Expr> {
+              const CallNode* call = as_op(rebuilt, tensor_program::kCallOp);
+              const bool is_meant = call != nullptr && names.found_in(call->attrs.string("name"));
+              return is_meant ? tuned_call(rebuilt, options) : rebuilt;
+            });
+            module.functions["main"] = TRY(rewriter.rewrite(module.main()));
+            return rewriter.changed();
+          }};
+}
 
 Pass task_extraction(const ProgramOptions& options, std::vector<TuningTask>& tasks) {
   return {"task_extraction", [options, &tasks](Module& module) {
@@ -61,13 +104,13 @@ Pass apply_history_best(const ProgramOptions& given) {
             return with_candidates(
                 module, given, options,
                 [&](const Candidates& candidates, CompileContext& context) -> Result<bool> {
+                  if (StatedKernels(*candidates.graph).are_complete()) return false;
                   const CoverSearch found = *TRY(search(candidates, context));
                   const size_t fastest =
                       fastest_known(found.covers, context.choosing_among(found.candidates));
-                  Module partitioned =
-                      TRY(partitioned_by(found.covers[fastest], found.candidates, candidates));
-                  if (structural_equal(partitioned, module)) return false;
-                  module = std::move(partitioned);
+                  module = TRY(with_program_schedules(
+                      TRY(partitioned_by(found.covers[fastest], found.candidates, candidates)),
+                      context.compile.threads));
                   return true;
                 });
           }};

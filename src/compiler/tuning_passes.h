@@ -22,8 +22,14 @@ Pass task_extraction(const ProgramOptions& options, std::vector<TuningTask>& tas
 // machines that measure what others built. Adds to `built`. The module stays unchanged.
 Pass kernel_building(const ProgramOptions& options, MeasuredCosts::Built& built);
 
+// Makes each call in @main of a tensor program in whose name the filter is found the kernel that is
+// fastest where the program is a model of its own, stated with its schedule as apply_history_best
+// does. Measures what is not known.
+Pass tune(const std::string& filter, const ProgramOptions& options);
+
 // Partitions @main by the cover that was timed fastest or, if none was timed, by the one of least
-// predicted cost; kernels are stated (partition/stated_kernels.h). Measures nothing and compiles
+// predicted cost; kernels are stated (partition/stated_kernels.h), and tensor programs get the
+// schedules that were found (program_schedules.h). Measures nothing and compiles
 // nothing: kFrozenCosts if a cost is missing. A module that is partitioned whole already is not
 // changed.
 Pass apply_history_best(const ProgramOptions& options);

@@ -123,7 +123,7 @@ Result<std::optional<Program>> called_program(const Function& flat) {
   TRY(check_limits(program));
   std::erase_if(program.schedule, is_without_lowering);
   if (program.schedule.empty()) schedule_plainly(program);
-  return std::optional<Program>(guarded_loops(std::move(program), false));
+  return std::optional<Program>(guarded_loops(std::move(program)));
 }
 
 Status check_array_sizes(const Program& program) {
@@ -169,10 +169,10 @@ Result<Program> emitted_stages(const Function& flat, std::vector<ChannelLayout> 
   return program;
 }
 
-Program guarded_loops(Program program, bool whole_stages) {
+Program guarded_loops(Program program) {
   std::unordered_set<std::string> whole;
   for (const Primitive& step : program.schedule)
-    if (whole_stages && step.kind == PrimitiveKind::kComputeRoot) whole.insert(step.stage);
+    if (step.kind == PrimitiveKind::kComputeRoot) whole.insert(step.stage);
   for (Primitive& step : program.schedule)
     if (step.kind == PrimitiveKind::kSplit || step.kind == PrimitiveKind::kVectorise)
       step.guarded = step.guarded || !ends_with_its_array(program, step, whole);

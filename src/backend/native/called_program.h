@@ -30,8 +30,12 @@ Result<tensor_program::Program> emitted_stages(
 Status check_array_sizes(const tensor_program::Program& program);
 
 /// With guards where a loop may run past an array's extent, where its stage would read past those
-/// of others. `whole_stages`: stages that are computed first are read whole, so that a loop over
-/// one may end where it does, like those over results.
-tensor_program::Program guarded_loops(tensor_program::Program program, bool whole_stages);
+/// of others. Stages that are computed first are computed whole, so that a loop over one may end
+/// where it does, like those over results.
+tensor_program::Program guarded_loops(tensor_program::Program program);
+
+/// The text of the program of a function that is one such call, with the schedule of a variant.
+Result<std::string> scheduled_program(const Function& flat, const std::string& variant,
+                                      int threads);
 
 }  // namespace collage::native

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "backend/fingerprint.h"
+#include "backend/native/called_program.h"
 #include "backend/native/codegen/code_cache.h"
 #include "backend/native/codegen/halide_guard.h"
 #include "backend/native/codegen/linker.h"
@@ -12,6 +13,7 @@
 #include "backend/native/kernels/loaders.h"
 #include "backend/native/lower_kernel.h"
 #include "backend/native/native_rule.h"
+#include "backend/program_scheduler.h"
 #include "base/log.h"
 
 namespace collage {
@@ -39,7 +41,7 @@ std::vector<KernelRow> rows() {
   return rows;
 }
 
-class NativeBackend : public Backend {
+class NativeBackend : public Backend, public ProgramScheduler {
  public:
   NativeBackend()
       : Backend("native", [] {
@@ -76,6 +78,11 @@ class NativeBackend : public Backend {
     if (is_symbolic(target)) return ScheduleSpace();
     const Function flat = TRY(flattened(function));
     return guarded("native", [&] { return kernel_schedules(flat, options.threads); });
+  }
+
+  Result<std::string> scheduled_program(const Function& function, const std::string& variant,
+                                        int threads) const override {
+    return guarded("native", [&] { return native::scheduled_program(function, variant, threads); });
   }
 
   Result<std::unique_ptr<Kernel>> compile(const Function& function, const Variant& variant,
