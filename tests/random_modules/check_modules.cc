@@ -13,6 +13,7 @@
 #include "collage/passes.h"
 #include "compiler/compile.h"
 #include "compiler/model_stages.h"
+#include "compiler/plan_text.h"
 #include "frontend/script/round_trip.h"
 #include "frontend/script/symbolic_module.h"
 #include "ir/structural.h"
@@ -152,6 +153,25 @@ class ModuleCheck {
     return planned;
   }
 
+  // The plan's text, read back with its code, is that plan.
+  static void read_back(Program& program, const std::vector<Tensor>& inputs) {
+    const Plan& plan = *program.impl().plan;
+    const std::string text = to_text(plan);
+    const Result<std::shared_ptr<const Plan>> read = parse_plan(text, plan, 1);
+    // Kernels of the simulated device are none that can be saved.
+    if (!read && read.status().to_string().find("(simulated ") != std::string::npos) return;
+    ASSERT_TRUE(read.ok()) << read.status().to_string() << text;
+    EXPECT_EQ(to_text(**read), text);
+    Result<Executor> executor = Executor::create(*read, 1);
+    ASSERT_TRUE(executor.ok()) << executor.status().to_string();
+    std::vector<Tensor> expected, found(plan.outputs.size());
+    ASSERT_TRUE(program.run(inputs, expected).ok());
+    const Status ran = executor->run(inputs, found);
+    ASSERT_TRUE(ran.ok()) << ran.to_string() << text;
+    for (size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(std::memcmp(found[i].raw(), expected[i].raw(), expected[i].bytes()), 0) << text;
+  }
+
   // `stage` of the module, compiled and interpreted, gives what that does.
   void compile(const Module& stage, const Module& module, std::vector<std::string> targets) {
     SCOPED_TRACE(to_text(stage));
@@ -182,6 +202,7 @@ class ModuleCheck {
         ASSERT_TRUE(difference.within) << "output " << i << ": " << difference.reason;
       }
     };
+    read_back(*program, inputs);
     // Every other run takes and gives tensors of a device, or of two.
     for (size_t run = 0; run < 4; ++run) {
       const auto place = [&](size_t i) {
