@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "artifact/load_artifact.h"
@@ -5,11 +6,14 @@
 #include "artifact/specialisations.h"
 #include "base/no_exceptions.h"
 #include "base/printable.h"
+#include "ops/registry.h"
 #include "runtime/saved_fields.h"
 
 namespace collage {
 
 using nlohmann::json;
+using tensor_program::ModuleParts;
+using tensor_program::SymbolicModule;
 
 namespace {
 
@@ -58,6 +62,7 @@ Result<PlanForShapes> plan_names_from(const JsonFields& fields, const SharedByte
     read.type = TRY(tensor_type_from(*TRY(of.object("type"))));
     if (of.has("value")) read.value = TRY(tensor_from(condition, weights));
   }
+  names.part = TRY(fields.text("part"));
   names.inputs = TRY(texts_from(fields, "inputs"));
   names.outputs = TRY(texts_from(fields, "outputs"));
   names.aliases = TRY(names_from(fields, "aliases"));
@@ -82,6 +87,15 @@ Result<LoadedSpecialisations::Table> LoadedSpecialisations::read(ArtifactFile& f
     table.specialisations.push_back(TRY(plan_names_from(JsonFields(one), weights)));
     table.entries.push_back(TRY(JsonFields(one).text("plan")));
   }
+  if (fields.has("module")) {
+    const JsonFields module(*TRY(fields.object("module")));
+    std::vector<Tensor> constants;
+    for (const json& constant : *TRY(module.array("constants")))
+      constants.push_back(TRY(tensor_from(constant, weights)));
+    register_all_ops();
+    table.parts = std::make_shared<const ModuleParts>(TRY(ModuleParts::of(
+        TRY(SymbolicModule::parse(TRY(module.text("text")), std::move(constants))))));
+  }
   return table;
 }
 
@@ -103,6 +117,14 @@ Result<size_t> LoadedSpecialisations::find(const TensorsByName& inputs) const {
   TensorConditions given;
   for (const auto& [name, tensor] : inputs) given[name].type = {tensor.shape(), tensor.dtype()};
   return error(ErrorCode::kUnavailable, "it was not compiled for {}", shapes_text(given));
+}
+
+std::optional<size_t> LoadedSpecialisations::find_part(const std::string& key) const {
+  const std::vector<PlanForShapes>& known = table_.specialisations;
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const PlanForShapes& one) { return one.part == key; });
+  if (found == known.end()) return std::nullopt;
+  return static_cast<size_t>(found - known.begin());
 }
 
 Result<std::shared_ptr<const Plan>> LoadedSpecialisations::plan(size_t number) {

@@ -26,7 +26,7 @@ inline constexpr char kReportEntry[] = "report.json";
 // Version of the form of the file, its manifest, plans, specialisations and module; raised with
 // every change of them (tests/saved_layouts.txt holds the forms). Kernels have versions of their
 // own, their loaders'.
-inline constexpr int kArtifactFormat = 3;
+inline constexpr int kArtifactFormat = 4;
 inline constexpr size_t kPageBytes = 4096;  // entries begin at multiples of it
 
 struct ManifestEntry {

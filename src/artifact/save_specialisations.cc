@@ -44,11 +44,9 @@ json add_names(const PlanForShapes& names, PlanSaver& saver) {
   for (const auto& [name, condition] : names.conditions)
     conditions[name] = condition.value ? add_tensor(*condition.value, saver)
                                        : json{{"type", to_json(condition.type)}};
-  return {{"conditions", std::move(conditions)},
-          {"inputs", names.inputs},
-          {"outputs", names.outputs},
-          {"aliases", names.aliases},
-          {"constants", add_tensors(names.constants, saver)}};
+  return {{"part", names.part},       {"conditions", std::move(conditions)},
+          {"inputs", names.inputs},   {"outputs", names.outputs},
+          {"aliases", names.aliases}, {"constants", add_tensors(names.constants, saver)}};
 }
 
 }  // namespace
@@ -66,9 +64,17 @@ Status write_artifact(const std::filesystem::path& path, const CompiledSpecialis
               .with_context(shapes_text(compiled.names.conditions)));
     list.push_back(std::move(entry));
   }
-  saver.add_text(kSpecialisationsEntry, json_text({{"interface", to_json(program.interface)},
-                                                   {"results", program.results},
-                                                   {"specialisations", std::move(list)}}));
+  json value = {{"interface", to_json(program.interface)},
+                {"results", program.results},
+                {"specialisations", std::move(list)}};
+  if (program.parts != nullptr) {
+    const tensor_program::SymbolicModule& module = program.parts->module();
+    std::vector<json> constants;
+    for (const Tensor& constant : module.constants())
+      constants.push_back(add_tensor(constant, saver));
+    value["module"] = {{"text", module.text()}, {"constants", std::move(constants)}};
+  }
+  saver.add_text(kSpecialisationsEntry, json_text(std::move(value)));
   return write_artifact(path, TRY(saver.finish()), facts, {});
 }
 

@@ -3,6 +3,9 @@
 #include <map>
 #include <mutex>
 
+#include "ops/interpreter.h"
+#include "runtime/run_number.h"
+
 namespace collage::internal {
 
 namespace {
@@ -23,6 +26,8 @@ struct SpecialisedContext : ContextImpl {
   }
 
   Result<Executor*> executor_of(size_t number);
+  Result<std::vector<Tensor>> compute_part(size_t part, const tensor_program::Symbols& values,
+                                           const std::vector<Tensor>& inputs);
   Result<std::vector<Tensor>> compute(TensorsByName tensors);
 
   const std::shared_ptr<LoadedSpecialisations> loaded;
@@ -42,7 +47,34 @@ Result<Executor*> SpecialisedContext::executor_of(size_t number) {
   return &executors.emplace(number, std::move(made)).first->second;
 }
 
+// What was not compiled is interpreted.
+Result<std::vector<Tensor>> SpecialisedContext::compute_part(size_t part,
+                                                             const tensor_program::Symbols& values,
+                                                             const std::vector<Tensor>& inputs) {
+  const tensor_program::ModuleParts& parts = *loaded->parts();
+  const tensor_program::ModulePart& of = parts.parts()[part];
+  if (const auto number = loaded->find_part(parts.key(part, values, inputs)))
+    if (Executor* executor = TRY(executor_of(*number)); executor != nullptr) {
+      std::vector<Tensor> outputs(of.outputs.size());
+      TRY(executor->run_as(inputs, outputs, runs));
+      return outputs;
+    }
+  std::vector<TensorType> types;
+  for (const Tensor& input : inputs) types.push_back({input.shape(), input.dtype()});
+  const Module module = TRY(parts.instantiate(of, types, values));
+  const RunNumber number(runs);
+  return interpret(module.main(), inputs);
+}
+
 Result<std::vector<Tensor>> SpecialisedContext::compute(TensorsByName tensors) {
+  if (loaded->parts() != nullptr) {
+    auto results = loaded->parts()->run(std::move(tensors), [&](size_t part, const auto& values,
+                                                                const std::vector<Tensor>& inputs) {
+      return compute_part(part, values, inputs);
+    });
+    ++runs;
+    return results;
+  }
   const size_t number = TRY(loaded->find(tensors));
   const PlanForShapes& names = loaded->specialisations()[number];
   const auto take = [&](const std::string& name) -> Result<Tensor> {
@@ -79,7 +111,7 @@ SpecialisedProgram::SpecialisedProgram(std::shared_ptr<LoadedSpecialisations> fi
 std::vector<SpecialisationInfo> SpecialisedProgram::specialisations() const {
   std::vector<SpecialisationInfo> infos;
   for (const PlanForShapes& one : loaded->specialisations())
-    infos.push_back({"main", shapes_text(one.conditions)});
+    infos.push_back({"main", one.part.empty() ? shapes_text(one.conditions) : one.part});
   return infos;
 }
 

@@ -22,9 +22,6 @@ using frontend::RemainingGraph;
 
 namespace {
 
-// Of one stage; the least recently used goes.
-constexpr size_t kMaxSpecialisations = 64;
-
 bool gives(const FlatNode& node, const std::string& name) {
   const auto& outputs = node.proto->output();
   return std::find(outputs.begin(), outputs.end(), name) != outputs.end();
@@ -37,24 +34,6 @@ std::string first_output(const FlatNode& node) {
                                   [](const std::string& name) { return !name.empty(); });
   return named == outputs.end() ? node.label : *named;
 }
-
-// Listed among those of the program as long as it is there.
-class ListedInfo {
- public:
-  ListedInfo(StageContext& context, SpecialisationInfo info)
-      : context_(context), info_(std::move(info)) {
-    context_.made.push_back(&info_);
-  }
-  ~ListedInfo() { std::erase(context_.made, &info_); }
-  ListedInfo(const ListedInfo&) = delete;
-  ListedInfo& operator=(const ListedInfo&) = delete;
-  SpecialisationInfo& info() { return info_; }
-  const SpecialisationInfo& info() const { return info_; }
-
- private:
-  StageContext& context_;
-  SpecialisationInfo info_;
-};
 
 }  // namespace
 
@@ -333,8 +312,8 @@ Result<std::vector<CompiledForShapes>> DynamicGraph::compiled() const {
   std::vector<CompiledForShapes> result;
   for (const std::unique_ptr<Specialisation>& made : first_->made) {
     const ImportedStage& stage = made->imported;
-    CompiledForShapes compiled{{made->conditions, stage.inputs, stage.outputs, stage.aliases, {}},
-                               nullptr};
+    CompiledForShapes compiled{
+        {"", made->conditions, stage.inputs, stage.outputs, stage.aliases, {}}, nullptr};
     TensorsByName known = stage.constants;
     known.insert(first_->rest.constants.begin(), first_->rest.constants.end());
     for (const std::string& name : outputs())

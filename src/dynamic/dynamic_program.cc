@@ -124,7 +124,15 @@ Result<std::shared_ptr<DynamicProgram>> open(const SymbolicModel& model, const s
   if (!options.constants.empty() || !options.operators.empty())
     return usage_error("{}: constants and operators are of ONNX models", name);
   if (!options.public_key.empty()) return usage_error("{}: a model has no signature", name);
-  return program_of(name, symbolic_source(model), nullptr, options);
+  const tensor_program::SymbolicModule& module = model.impl().module;
+  if (module.counted().empty()) return program_of(name, symbolic_source(model), nullptr, options);
+  if (!options.buckets.empty() || !options.states.empty())
+    return unsupported("{}: a run counts sizes: it takes no buckets and no states", name);
+  const auto parts = std::make_shared<const tensor_program::ModuleParts>(
+      TRY(tensor_program::ModuleParts::of(module)));
+  auto impl = TRY(program_of(name, symbolic_source(model), nullptr, options));
+  impl->parts.emplace(impl->context, parts);
+  return impl;
 }
 
 Result<std::shared_ptr<DynamicProgram>> open(const std::filesystem::path& path,
@@ -215,7 +223,10 @@ Status DynamicProgram::run(const std::vector<Tensor>& given, std::vector<Tensor>
                            bool keeps_states) {
   return run_bucketed(
       interface, states, given, results,
-      [&](const TensorsByName& tensors) { return graph->run(tensors); }, keeps_states);
+      [&](const TensorsByName& tensors) {
+        return parts ? parts->run(tensors) : graph->run(tensors);
+      },
+      keeps_states);
 }
 
 Result<std::unique_ptr<ContextImpl>> DynamicProgram::make_context() const {
@@ -239,9 +250,15 @@ Status DynamicProgram::save(const std::filesystem::path& path, const std::string
   const ProgramOptions& compiled = options.program;
   const PlanFacts facts{threads, model, compiled.max_error, compiled.threads <= 0,
                         TRY(SigningKey::parse_if_given(signing_key))};
+  if (parts)
+    return write_artifact(path,
+                          CompiledSpecialisations{interface, graph->outputs(),
+                                                  TRY(parts->compiled()), parts->parts()},
+                          facts);
   if (graph->has_stages()) return write_artifact(path, *this, facts);
   return write_artifact(
-      path, CompiledSpecialisations{interface, graph->outputs(), TRY(graph->compiled())}, facts);
+      path, CompiledSpecialisations{interface, graph->outputs(), TRY(graph->compiled()), nullptr},
+      facts);
 }
 
 std::vector<SpecialisationInfo> DynamicProgram::specialisations() const {

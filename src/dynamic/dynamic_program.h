@@ -14,6 +14,7 @@
 #include "artifact/program_impl.h"
 #include "base/result.h"
 #include "dynamic/dynamic_graph.h"
+#include "dynamic/parts_graph.h"
 #include "dynamic/stage_program.h"
 
 namespace collage {
@@ -36,6 +37,7 @@ struct DynamicProgram : ProgramImpl {
   BucketedInterface interface;
   States states;
   std::optional<DynamicGraph> graph;
+  std::optional<PartsGraph> parts;  // in place of it, of a module that counts sizes
   mutable std::mutex running;
 };
 

@@ -37,6 +37,27 @@ struct StageContext {
   std::string best_target;  // of those that could compute what was measured alone; empty: none
 };
 
+// Of one stage; the least recently used goes.
+inline constexpr size_t kMaxSpecialisations = 64;
+
+// Listed among those of the program as long as it is there.
+class ListedInfo {
+ public:
+  ListedInfo(StageContext& context, SpecialisationInfo info)
+      : context_(context), info_(std::move(info)) {
+    context_.made.push_back(&info_);
+  }
+  ~ListedInfo() { std::erase(context_.made, &info_); }
+  ListedInfo(const ListedInfo&) = delete;
+  ListedInfo& operator=(const ListedInfo&) = delete;
+  SpecialisationInfo& info() { return info_; }
+  const SpecialisationInfo& info() const { return info_; }
+
+ private:
+  StageContext& context_;
+  SpecialisationInfo info_;
+};
+
 // How much time compiling a stage may take.
 enum class StageCare {
   kAsAsked,  // with the options' targets, by measured cost where there are several

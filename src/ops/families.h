@@ -32,6 +32,8 @@ void register_conv_ops();
 void register_index_ops();
 void register_join_ops();
 void register_matmul_ops();
+void register_non_max_suppression_ops();
+void register_non_zero_ops();
 void register_norm_ops();
 void register_packed_product_ops();
 void register_pad_ops();

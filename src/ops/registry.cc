@@ -41,6 +41,8 @@ void register_all_ops() {
     register_index_ops();
     register_join_ops();
     register_matmul_ops();
+    register_non_max_suppression_ops();
+    register_non_zero_ops();
     register_norm_ops();
     register_packed_product_ops();
     register_pad_ops();

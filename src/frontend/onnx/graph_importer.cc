@@ -54,8 +54,10 @@ bool GraphImporter::waits(const FlatNode& node) const {
 
 GraphImporter GraphImporter::inner(
     std::function<Result<Expr>(const std::string& name)> find) const {
-  GraphImporter made(inlining_, data_, options_);
-  made.options_.initializer = std::move(find);
+  GraphImportOptions options = options_;
+  options.initializer = std::move(find);
+  options.run_sizes = nullptr;  // a body runs more than once, or not at all
+  GraphImporter made(inlining_, data_, std::move(options));
   made.narrow_ = narrow_;
   return made;
 }

@@ -47,6 +47,8 @@ struct GraphImportOptions {
   // What inputs' shapes decide is computed by calls, as far as it is not in types and attributes,
   // for nodes that are imported for several sizes.
   bool keeps_calls = false;
+  // With it: sizes that a run counts are symbols of these; null: there may be none.
+  RunSizes* run_sizes = nullptr;
 };
 
 class GraphImporter {
@@ -55,7 +57,7 @@ class GraphImporter {
       : inlining_(inlining),
         data_(data),
         options_(std::move(options)),
-        folder_(options_.keeps_calls) {}
+        folder_(options_.keeps_calls, options_.run_sizes) {}
 
   void define(const std::string& name, Expr value) { values_[name] = std::move(value); }
   // Counts `name` as used in the end; values without further uses are released, so that weights

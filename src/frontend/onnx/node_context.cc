@@ -73,6 +73,27 @@ Result<Expr> NodeContext::call(std::string_view op, std::vector<Expr> args, Attr
   return folder_.fold(std::move(made));
 }
 
+bool NodeContext::count_anew(const Expr& scalar) {
+  const Tensor* value = known(scalar);
+  if (value == nullptr) return true;
+  const RunSizes::Size size = folder_.run_sizes()->of(scalar, value->element_as_int64(0));
+  // What else reads it has this size too.
+  if (!size.symbol.empty()) folder_.know(scalar, Tensor::scalar<int64_t>(size.size));
+  return !size.symbol.empty();
+}
+
+Result<Expr> NodeContext::first_of(const Expr& data, const Expr& count, int64_t axis) {
+  RunSizes* const sizes = folder_.run_sizes();
+  const Tensor* value = known(count);
+  if (value == nullptr && sizes == nullptr)
+    return unsupported("the shape of the result depends on values");
+  const bool is_counted = value == nullptr || (sizes != nullptr && sizes->has(count));
+  const RunSizes::Size size =
+      is_counted ? sizes->of(count, std::nullopt) : RunSizes::Size{"", value->element_as_int64(0)};
+  return call("match_size", {data, count},
+              {{"axis", axis}, {"size", size.size}, {"symbol", size.symbol}});
+}
+
 Expr NodeContext::item(const Expr& tuple, int64_t index) const {
   if (const auto* fields = as<TupleNode>(tuple)) return fields->fields[static_cast<size_t>(index)];
   return *make_tuple_get_item(tuple, index);

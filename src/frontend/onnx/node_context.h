@@ -83,6 +83,15 @@ class NodeContext : public NodeAttributes {
   // Returns what is known of an expression while importing; null if nothing is.
   const Tensor* known(const Expr& expr) const { return folder_.value(expr); }
 
+  // Whether a run may count sizes (run_sizes.h).
+  bool has_run_sizes() const { return folder_.run_sizes() != nullptr; }
+  // Makes a scalar a size that a run counts, though importing knows what it is for these sizes of
+  // inputs, unless that is the same for all of them. Returns whether it did.
+  bool count_anew(const Expr& scalar);
+  // The first elements of an axis, as many as the scalar `count` says. kUnsupported: it is not
+  // known, and no size may be a run's.
+  Result<Expr> first_of(const Expr& data, const Expr& count, int64_t axis);
+
   // Calls, folded if all arguments are constant.
   Result<Expr> call(std::string_view op, std::vector<Expr> args, Attrs attrs = {});
   Expr item(const Expr& tuple, int64_t index) const;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -53,6 +55,29 @@ Result<Term> term_of(const ModelInput& input, size_t d, const std::set<std::stri
   return tensor_program::parse_symbol_term(identifier(dim));
 }
 
+using ImportFor = std::function<Result<Module>(const Symbols& sizes, RunSizes& counted)>;
+
+// The symbols of sizes that a run counts: those that are known of no other, or of which importing
+// knows something else for other sizes.
+std::vector<std::string> counted_sizes(const std::vector<std::string>& symbols,
+                                       const ImportFor& import) {
+  std::vector<std::vector<std::optional<int64_t>>> known;  // of two imports
+  for (const int64_t base : {32, 5, 480}) {
+    Symbols sizes;
+    for (const std::string& symbol : symbols)
+      sizes[symbol] = base + static_cast<int64_t>(sizes.size());
+    RunSizes counted([&](size_t number) { return base + static_cast<int64_t>(number); });
+    if (!import(sizes, counted).ok()) continue;  // generalise says why
+    known.push_back(counted.known());
+    if (known.size() == 2 || known[0].empty()) break;
+  }
+  std::vector<std::string> names;
+  if (known.size() == 2 && known[0].size() == known[1].size())
+    for (size_t i = 0; i < known[0].size(); ++i)
+      if (!known[0][i] || known[0][i] != known[1][i]) names.push_back(RunSizes::name(i));
+  return names;
+}
+
 }  // namespace
 
 Result<tensor_program::SymbolicModule> import_symbolic(
@@ -88,7 +113,7 @@ Result<tensor_program::SymbolicModule> import_symbolic(
   symbols.insert(symbols.begin(), sums.begin(), sums.end());
   std::set<std::string> seen;
   std::erase_if(symbols, [&](const std::string& name) { return !seen.insert(name).second; });
-  return tensor_program::generalise(symbols, [&](const Symbols& sizes) -> Result<Module> {
+  const auto import = [&](const Symbols& sizes, RunSizes& counted) -> Result<Module> {
     std::vector<TensorType> types;
     for (const SymbolicTensor& param : params) {
       types.push_back({{}, param.dtype});
@@ -98,7 +123,16 @@ Result<tensor_program::SymbolicModule> import_symbolic(
         types.back().shape.push_back(*value);
       }
     }
-    return model.import_whole(types);
+    return model.import_whole(types, counted);
+  };
+  const std::vector<std::string> counts = counted_sizes(symbols, import);
+  symbols.insert(symbols.end(), counts.begin(), counts.end());
+  return tensor_program::generalise(symbols, [&](const Symbols& sizes) {
+    RunSizes counted([&](size_t number) -> std::optional<int64_t> {
+      const auto size = sizes.find(RunSizes::name(number));
+      return size == sizes.end() ? std::nullopt : std::optional(size->second);
+    });
+    return import(sizes, counted);
   });
 }
 

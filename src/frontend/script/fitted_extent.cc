@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "base/check.h"
@@ -12,6 +13,8 @@ namespace {
 
 /// Far from the grid: what holds up to a size only, such as min(n, 512), is no term.
 constexpr int64_t kCheckedSizes[] = {1, 2, 3, 7, 17, 100, 513, 1025, 4099};
+
+constexpr int64_t kFewest = 17;  // where bounds are not reached yet
 
 constexpr int64_t kMostOfProducts = 4096;  // 64 by 64
 
@@ -54,7 +57,7 @@ std::optional<Polynomial> polynomial(const ExtentPoints& at,
   size_t pair = 1 + 2 * n;
   for (size_t i = 0; i < n; ++i) {
     found.squares[i][i] = quotient(value(1 + n + i) - 2 * value(1 + i) + value(0), 2 * area);
-    for (size_t j = i + 1; j < n; ++j, ++pair)
+    for (size_t j = i + 1; j < n && at.has_products(); ++j, ++pair)
       found.squares[i][j] = quotient(value(pair) - value(1 + i) - value(1 + j) + value(0), area);
   }
   for (size_t i = 0; i < n; ++i) {
@@ -106,7 +109,7 @@ ExtentPoints ExtentPoints::of(const std::vector<std::string>& symbols, int64_t s
   };
   for (const int64_t steps : {1, 2})
     for (size_t i = 0; i < symbols.size(); ++i) moved({{i, steps * step}});
-  for (size_t i = 0; i < symbols.size(); ++i)
+  for (size_t i = 0; i < symbols.size() && made.has_products(); ++i)
     for (size_t j = i + 1; j < symbols.size(); ++j) moved({{i, step}, {j, step}});
   made.count_of_grid = made.points.size();
   for (size_t i = 0; i < symbols.size(); ++i)
@@ -124,8 +127,48 @@ ExtentPoints ExtentPoints::of(const std::vector<std::string>& symbols, int64_t s
       point[symbol] = size + static_cast<int64_t>(point.size());
     made.points.push_back(std::move(point));
   }
+  // Which of them a bounded term grows with.
+  for (size_t i = 0; i < symbols.size() && symbols.size() > 1; ++i) {
+    Symbols point;
+    for (size_t j = 0; j < symbols.size(); ++j)
+      point[symbols[j]] = kFewest + static_cast<int64_t>(j == i ? kFewest : j);
+    made.points.push_back(std::move(point));
+  }
   return made;
 }
+
+namespace {
+
+/// min(a * s + c, most) of one symbol; none: it is no such term.
+std::optional<std::string> bounded_term(const ExtentPoints& at,
+                                        std::span<const std::optional<int64_t>> values) {
+  int64_t most = 0;
+  for (const std::optional<int64_t>& value : values) most = std::max(most, value.value_or(0));
+  for (const std::string& symbol : at.symbols) {
+    std::map<int64_t, int64_t> below;  // values under the most, by the symbol's
+    for (size_t i = 0; i < values.size(); ++i)
+      if (values[i] && *values[i] < most) below[at.points[i].at(symbol)] = *values[i];
+    if (below.size() < 2) continue;
+    const auto [x0, y0] = *below.begin();
+    const auto [x1, y1] = *below.rbegin();
+    if ((y1 - y0) % (x1 - x0) != 0) continue;
+    const int64_t factor = (y1 - y0) / (x1 - x0), constant = y0 - factor * x0;
+    const auto holds = [&](size_t i) {
+      return !values[i] ||
+             *values[i] == std::min(factor * at.points[i].at(symbol) + constant, most);
+    };
+    size_t i = 0;
+    while (i < values.size() && holds(i)) ++i;
+    if (factor < 1 || i < values.size()) continue;
+    Polynomial line{std::vector<std::vector<int64_t>>(1, std::vector<int64_t>(1)), {factor}};
+    ExtentPoints alone;
+    alone.symbols = {symbol};
+    return fmt::format("min({}, {})", text_of(alone, line, constant), most);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<std::string> fitted_extent(const ExtentPoints& at,
                                          std::span<const std::optional<int64_t>> values) {
@@ -152,7 +195,7 @@ std::optional<std::string> fitted_extent(const ExtentPoints& at,
     const bool is_symbol = text.find(' ') == std::string::npos;
     return (is_symbol ? text : "(" + text + ")") + fmt::format(" / {}", divisor);
   }
-  return std::nullopt;
+  return bounded_term(at, values);
 }
 
 }  // namespace collage::tensor_program

@@ -80,6 +80,19 @@ class Binding {
   std::map<std::string, BoundSymbol> bound_;
 };
 
+/// Of match_size, in the text's order.
+std::vector<std::string> counted_symbols(std::string_view text) {
+  constexpr std::string_view kSymbol = "symbol=\"";
+  std::vector<std::string> names;
+  for (size_t at = 0; (at = text.find(kSymbol, at)) != std::string_view::npos;) {
+    at += kSymbol.size();
+    std::string name(text.substr(at, text.find('"', at) - at));
+    if (!name.empty() && std::count(names.begin(), names.end(), name) == 0)
+      names.push_back(std::move(name));
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<Term> parse_symbol_term(std::string_view text) {
@@ -185,6 +198,11 @@ Status SymbolicModule::read_headers() {
       for (const std::string& name : unknown_symbols(dim, {}))
         if (std::count(symbols_.begin(), symbols_.end(), name) == 0) symbols_.push_back(name);
     }
+  counted_ = counted_symbols(text_);
+  for (const std::string& name : counted_) {
+    if (std::count(symbols_.begin(), symbols_.end(), name) == 0) symbols_.push_back(name);
+    alone.push_back(name);
+  }
   for (const std::string& name : symbols_)
     if (std::count(alone.begin(), alone.end(), name) == 0)
       return bad_model(
@@ -195,6 +213,10 @@ Status SymbolicModule::read_headers() {
 }
 
 Result<Module> SymbolicModule::instantiate(const Symbols& values) const {
+  return read(text_, values);
+}
+
+Result<Module> SymbolicModule::read(const std::string& source, const Symbols& values) const {
   TextSymbols symbols;
   symbols.values = values;
   symbols.value = [&](std::string_view text, const Symbols& numbers) -> Result<int64_t> {
@@ -207,7 +229,7 @@ Result<Module> SymbolicModule::instantiate(const Symbols& values) const {
   };
   ParseOptions options = options_;
   if (!symbols_.empty()) options.symbols = &symbols;
-  Module module = TRY(parse_module_text(text_, options).with_context(values_text(values)));
+  Module module = TRY(parse_module_text(source, options).with_context(values_text(values)));
   if (module.functions.count(function_) == 0)
     return bad_model("there is no function @{}", function_);
   return module;
@@ -311,7 +333,8 @@ Result<Symbols> SymbolicModule::bind(const std::map<std::string, Shape>& shapes,
       TRY(binding.take(param, given->second));
   const Symbols all = binding.values();
   for (const std::string& name : symbols_)
-    if (all.count(name) == 0) return unsupported("symbol {} has no value: give one", name);
+    if (all.count(name) == 0 && std::count(counted_.begin(), counted_.end(), name) == 0)
+      return unsupported("symbol {} has no value: give one", name);
   for (const SymbolicTensor& param : params_)
     if (const auto given = shapes.find(param.name); given != shapes.end())
       TRY(binding.check(param, given->second));

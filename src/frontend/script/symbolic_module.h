@@ -5,10 +5,12 @@
 //   }
 //
 // A dimension, an integer of an attribute and an extent of a program may be a term over symbols
-// (tensor_program/extent.h). Symbols are those in the shapes of @main's parameters; each stands
-// alone in one of these. Such a text is a family of modules of numbers: it is read once for each
-// values of its symbols, so type rules, passes and kernels know numbers alone. When it is made,
-// several instances are typed; what is wrong with the text is said then.
+// (tensor_program/extent.h). Symbols are those in the shapes of @main's parameters, each of which
+// stands alone in one of these; and those that a run counts: `match_size(%all, %count, size=k,
+// symbol="k")` makes k what %count holds, wherever k stands (parts.h). Such a text is a family of
+// modules of numbers: it is read once for each values of its symbols, so type rules, passes and
+// kernels know numbers alone. When it is made, several instances are typed; what is wrong with the
+// text is said then.
 #pragma once
 
 #include <filesystem>
@@ -48,23 +50,31 @@ class SymbolicModule {
   static constexpr std::string_view kSideFile = "constants";
   static Result<SymbolicModule> load(const std::filesystem::path& path, ParseOptions options = {});
 
-  /// In the order of the parameters.
+  /// In the order of the parameters, then those that a run counts.
   const std::vector<std::string>& symbols() const { return symbols_; }
+  const std::vector<std::string>& counted() const { return counted_; }
   const std::vector<SymbolicTensor>& params() const { return params_; }
   /// The leaves of the entry's result, as its header states them, else inferred from instances;
   /// without names.
   const std::vector<SymbolicTensor>& results() const { return results_; }
   const std::string& text() const { return text_; }
+  /// Of text that was parsed with them; empty otherwise.
+  std::span<const Tensor> constants() const {
+    return constants_ == nullptr ? std::span<const Tensor>() : std::span(*constants_);
+  }
   /// "fn (%x: Tensor[(n, 64), float32]) -> Tensor[(n, 4), float32]"
   std::string signature() const;
 
-  /// Returns the symbols' values by the parameters' shapes, or which two contradict each other.
+  /// Returns the symbols' values by the parameters' shapes, or which two contradict each other;
+  /// those that a run counts are not among them.
   Result<Symbols> bind(std::span<const Shape> shapes) const;
   /// Likewise by some of the shapes, by name, and some of the values. kUsage: a value is of no
   /// symbol. kUnsupported: a symbol has none.
   Result<Symbols> bind(const std::map<std::string, Shape>& shapes, Symbols values) const;
   /// Returns the module of numbers.
   Result<Module> instantiate(const Symbols& values) const;
+  /// Likewise of another text over these symbols, with this one's constants.
+  Result<Module> read(const std::string& text, const Symbols& values) const;
   /// Writes the text and, of text that was parsed with its constants, these to PATH.bin. kUsage:
   /// the constants are in a file beside the one that it was read from.
   Status save(const std::filesystem::path& path) const;
@@ -77,7 +87,7 @@ class SymbolicModule {
   std::string text_, function_;
   std::shared_ptr<const std::vector<Tensor>> constants_;  // that `options_` point to
   ParseOptions options_;
-  std::vector<std::string> symbols_;
+  std::vector<std::string> symbols_, counted_;
   std::vector<SymbolicTensor> params_, results_;
   std::vector<Term> stated_;  // the extents of the result that the header states
 };

@@ -3,7 +3,7 @@
 
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/operators/converters.h"
-#include "frontend/onnx/staged/non_zero.h"
+#include "ops/data_dependent.h"
 
 namespace collage::frontend {
 
@@ -59,6 +59,23 @@ Result<Expr> convert_one_hot(NodeContext& node) {
                    {{"depth", static_cast<int64_t>(count)}, {"axis", axis}});
 }
 
+Result<Expr> top_k(NodeContext& node, int64_t axis, int64_t k) {
+  return node.call("topk", {node.in(0)},
+                   {{"k", k},
+                    {"axis", axis},
+                    {"largest", TRY(node.flag("largest", true))},
+                    {"sorted", TRY(node.flag("sorted", true))}});
+}
+
+// All in order, and of them the first k.
+Result<Outputs> convert_counted_top_k(NodeContext& node, int64_t axis) {
+  const Expr all = TRY(top_k(node, axis, node.shape(0)[static_cast<size_t>(axis)]));
+  Outputs outputs;
+  for (const int64_t i : {0, 1})
+    outputs.push_back(TRY(node.first_of(node.item(all, i), node.in(1), axis)));
+  return outputs;
+}
+
 Result<Outputs> convert_top_k(NodeContext& node) {
   const int64_t axis = TRY(normal_axis(TRY(node.integer("axis", -1)), node.rank(0)));
   int64_t k = 0;
@@ -66,17 +83,16 @@ Result<Outputs> convert_top_k(NodeContext& node) {
     k = TRY(node.integer("k"));
   } else {
     if (!node.has(1)) return bad_model("k is missing");
+    const bool is_call = as<ConstantNode>(node.in(1)) == nullptr;
+    if (node.has_run_sizes() && is_call && node.count_anew(node.in(1)))
+      return convert_counted_top_k(node, axis);
     const Ints values = TRY(node.constant_ints(1, "k"));
     if (values.size() != 1) return bad_model("k has {} values", values.size());
     k = values[0];
   }
   const int64_t extent = node.shape(0)[static_cast<size_t>(axis)];
   if (k < 0 || k > extent) return bad_model("k is {}, axis {} has {} elements", k, axis, extent);
-  Expr both = TRY(node.call("topk", {node.in(0)},
-                            {{"k", k},
-                             {"axis", axis},
-                             {"largest", TRY(node.flag("largest", true))},
-                             {"sorted", TRY(node.flag("sorted", true))}}));
+  const Expr both = TRY(top_k(node, axis, k));
   return Outputs{node.item(both, 0), node.item(both, 1)};
 }
 
@@ -167,16 +183,22 @@ Result<Expr> convert_trilu(NodeContext& node) {
   return node.call("trilu", {node.in(0)}, {{"k", k}, {"upper", TRY(node.flag("upper", true))}});
 }
 
-// How many there are decides the shape, so only a constant will do.
+// The positions of what is not zero, (rank, as many as there are).
+Result<Expr> counted_non_zero(NodeContext& node, const Expr& data) {
+  const Expr both = TRY(node.call("nonzero", {data}));
+  return node.first_of(node.item(both, 0), node.item(both, 1), 1);
+}
+
+// How many there are decides the shape: a constant, or a size of a run.
 Result<Expr> convert_non_zero(NodeContext& node) {
+  if (node.has_run_sizes()) return counted_non_zero(node, node.in(0));
   Tensor data = TRY(node.constant(0, "the data"));
   if (data.size() > kMaxFoldedIntegers) return unsupported("{} elements", data.size());
   return node.constant_of(TRY(find_non_zero(data)));
 }
 
-// Selects slices by a constant condition.
+// Selects slices by a condition.
 Result<Expr> convert_compress(NodeContext& node) {
-  Tensor condition = TRY(node.constant(1, "the condition"));
   Expr data = node.in(0);
   int64_t axis = 0;
   if (node.has_attr("axis")) {
@@ -185,6 +207,15 @@ Result<Expr> convert_compress(NodeContext& node) {
     data = TRY(node.reshape(data, {num_elements(node.shape(0))}));
   }
   const int64_t extent = shape_of(data)[static_cast<size_t>(axis)];
+  if (node.has_run_sizes()) {
+    const Shape& shape = node.shape(1);
+    if (shape.size() != 1 || shape[0] > extent)
+      return bad_model("a condition of shape {} for {} elements", shape_to_string(shape), extent);
+    const Expr places = TRY(counted_non_zero(node, node.in(1)));
+    const int64_t count = shape_of(places)[1];
+    return node.call("take", {data, TRY(node.reshape(places, {count}))}, {{"axis", axis}});
+  }
+  Tensor condition = TRY(node.constant(1, "the condition"));
   if (condition.rank() != 1 || condition.size() > extent)
     return bad_model("a condition of shape {} for {} elements", shape_to_string(condition.shape()),
                      extent);
@@ -194,6 +225,27 @@ Result<Expr> convert_compress(NodeContext& node) {
   Expr indices =
       node.constant_of(Tensor::from<int64_t>({static_cast<int64_t>(chosen.size())}, chosen));
   return node.call("take", {data, indices}, {{"axis", axis}});
+}
+
+// An input that is one element, or what it is where it is absent.
+template <typename T>
+Result<Expr> single_or(NodeContext& node, size_t i, T fallback) {
+  return node.has(i) ? node.reshape(node.in(i), {}) : node.constant_of(Tensor::scalar<T>(fallback));
+}
+
+Result<Expr> convert_non_max_suppression(NodeContext& node) {
+  const Expr count = TRY(single_or<int64_t>(node, 2, 0));
+  // The same for all sizes.
+  const auto* most = node.has(2) ? as<ConstantNode>(node.in(2)) : nullptr;
+  const int64_t most_boxes =
+      most == nullptr ? -1 : std::max<int64_t>(0, most->value.element_as_int64(0));
+  const Expr both = TRY(node.call("vision.non_max_suppression",
+                                  {node.in(0), node.in(1), count, TRY(single_or<float>(node, 3, 0)),
+                                   TRY(single_or<float>(node, 4, 0))},
+                                  {{"center_point_box", TRY(node.flag("center_point_box", false))},
+                                   {"by_score", node.has(4)},
+                                   {"most_boxes", most_boxes}}));
+  return node.first_of(node.item(both, 0), node.item(both, 1), 0);
 }
 
 }  // namespace
@@ -206,6 +258,7 @@ ConverterRows index_converters() {
       {"Gather", 2, 2, by_axis("take")},
       {"GatherElements", 2, 2, by_axis("gather")},
       {"GatherND", 2, 2, single(convert_gather_nd)},
+      {"NonMaxSuppression", 2, 5, single(convert_non_max_suppression)},
       {"NonZero", 1, 1, single(convert_non_zero)},
       {"OneHot", 3, 3, single(convert_one_hot)},
       {"Scatter", 3, 3, single(convert_scatter_elements)},

@@ -175,7 +175,9 @@ Result<Expr> convert_slice(NodeContext& node) {
     };
     begin.push_back(clamp(starts[i]));
     end.push_back(clamp(ends[i]));
-    changes |= begin.back() != 0 || end.back() != extent || steps[i] != 1;
+    // Other sizes may reach the end.
+    const bool is_bounded = node.has_run_sizes() && ends[i] > extent && ends[i] < INT32_MAX;
+    changes |= begin.back() != 0 || end.back() != extent || steps[i] != 1 || is_bounded;
   }
   if (!changes) return node.in(0);
   // -1 would count from the end there; an end before the first element is written as the least

@@ -222,9 +222,10 @@ GraphImporter StagedModel::importer_of(GraphImportOptions options) {
   return importer;
 }
 
-Result<Module> StagedModel::import_whole(const std::vector<TensorType>& inputs) {
+Result<Module> StagedModel::import_whole(const std::vector<TensorType>& inputs, RunSizes& sizes) {
   GraphImportOptions with;
   with.keeps_calls = true;
+  with.run_sizes = &sizes;
   GraphImporter importer = importer_of(std::move(with));
   for (const auto& [name, value] : whole_.constants)
     importer.define(name, make_constant(value, name));

@@ -111,7 +111,8 @@ class StagedModel : public StageSource {
   Result<ImportedStage> import(const RemainingGraph& rest, const TensorsByName& tensors) override;
   // Imports all of it as one function of inputs of these types, which holds for others of their
   // ranks too (GraphImportOptions::keeps_calls). kUnsupported: a part needs values of a run.
-  Result<Module> import_whole(const std::vector<TensorType>& inputs);
+  // `sizes`: those that a run counts.
+  Result<Module> import_whole(const std::vector<TensorType>& inputs, RunSizes& sizes);
   Result<RemainingGraph> graph_inside(const FlatNode& node, const std::string& attribute,
                                       std::vector<std::string>& inputs) override;
   bool has_initializer(const std::string& name) const override { return names_.count(name) != 0; }
