@@ -253,6 +253,44 @@ class Cut {
   std::map<std::string, Reference> counts_;    // what holds each counted size
 };
 
+/// Gives a part the constants that its body reads: the metadata is a line for each.
+void take_constants(ModulePart& part, std::string_view metadata) {
+  constexpr std::string_view kRead = "meta[relay.Constant][";
+  std::vector<std::string_view> lines;
+  std::string_view before, after = metadata;
+  for (size_t at = 0; at < metadata.size();) {
+    const size_t end = std::min(metadata.find('\n', at), metadata.size() - 1) + 1;
+    if (metadata.substr(at, end - at).starts_with("    {")) {
+      if (lines.empty()) before = metadata.substr(0, at);
+      lines.push_back(metadata.substr(at, end - at));
+      after = metadata.substr(end);
+    }
+    at = end;
+  }
+  std::map<size_t, size_t> taken;  // new numbers, by the old ones
+  std::string body;
+  size_t from = 0;
+  for (size_t at = 0; (at = part.body.find(kRead, from)) != std::string::npos;) {
+    at += kRead.size();
+    const size_t end = part.body.find(']', at);
+    const size_t number = std::stoul(part.body.substr(at, end - at));
+    body += part.body.substr(from, at - from);
+    body += std::to_string(taken.emplace(number, taken.size()).first->second);
+    from = end;
+  }
+  part.body = body + part.body.substr(from);
+  std::vector<std::string_view> read(taken.size());
+  for (const auto& [number, place] : taken) read[place] = lines[number];
+  part.metadata = before;
+  for (size_t i = 0; i < read.size(); ++i) {
+    std::string_view line = read[i];
+    while (line.ends_with('\n') || line.ends_with(',')) line.remove_suffix(1);
+    part.metadata += fmt::format("{}{}\n", line, i + 1 < read.size() ? "," : "");
+  }
+  part.metadata += after;
+  if (read.empty()) part.metadata.clear();
+}
+
 size_t lines_of(std::string_view text) {
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
 }
@@ -280,10 +318,10 @@ Result<ModuleParts> ModuleParts::of(const SymbolicModule& module) {
       text.find("\ndef @", end) != std::string::npos)
     return unsupported("a module that counts sizes has @main alone");
   made.before_ = text.substr(0, header);
-  made.after_ = text.substr(end);
   const Cut cut(statements_of(std::string_view(text).substr(body, end - body)), made.module_);
   made.results_ = TRY(cut.results());
   made.parts_ = cut.parts();
+  for (ModulePart& part : made.parts_) take_constants(part, std::string_view(text).substr(end + 2));
   return made;
 }
 
@@ -294,7 +332,7 @@ Result<Module> ModuleParts::instantiate(const ModulePart& part,
   for (size_t i = 0; i < inputs.size(); ++i)
     params += fmt::format("{}{}: {}", i == 0 ? "" : ", ", part.variables[i], inputs[i].to_string());
   const std::string text =
-      fmt::format("{}def @main({}) {{\n{}{}", before_, params, part.body, after_);
+      fmt::format("{}def @main({}) {{\n{}}}\n{}", before_, params, part.body, part.metadata);
   Module module = TRY(module_.read(text, values));
   if (module.main()->body->type().leaves().size() != part.outputs.size())
     return unsupported("a tuple is read behind the part that makes it");

@@ -33,7 +33,7 @@ struct ModulePart {
   /// Sizes that values of parts before it are: symbols, and the values' names.
   std::map<std::string, std::string> counts;
   std::vector<std::string> symbols;  // that its text has
-  std::string body;                  // calls and the result, of variables %NAME
+  std::string body, metadata;        // calls and the result; the constants that these read
 };
 
 /// Returns the outputs of a part for these sizes, in order.
@@ -62,7 +62,7 @@ class ModuleParts {
   explicit ModuleParts(SymbolicModule module) : module_(std::move(module)) {}
 
   SymbolicModule module_;
-  std::string before_, after_;  // @main
+  std::string before_;  // @main
   std::vector<ModulePart> parts_;
   std::vector<std::string> results_;
 };
