@@ -51,6 +51,7 @@ void register_scatter_ops();
 void register_select_ops();
 void register_softmax_ops();
 void register_unary_ops();
+void register_unique_ops();
 void register_view_ops();
 
 }  // namespace collage

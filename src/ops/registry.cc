@@ -60,6 +60,7 @@ void register_all_ops() {
     register_select_ops();
     register_softmax_ops();
     register_unary_ops();
+    register_unique_ops();
     register_view_ops();
   });
 }

@@ -356,9 +356,10 @@ const std::set<std::string> kRefused = [] {
       "bitwise_or bitwise_xor cumsum floor_mod isinf isnan "
       "left_shift logical_xor mod nn.batch_norm nn.conv1d_transpose "
       "nn.conv2d_transpose nn.conv3d_transpose "
-      "one_hot reverse_sequence right_shift shape_of "
+      "match_size nonzero one_hot reverse_sequence right_shift shape_of unique "
       "tan topk random.normal random.run random.uniform "
-      "reinterpret vision.roi_align nn.rnn nn.gru nn.lstm nn.deformable_conv");
+      "reinterpret vision.non_max_suppression vision.roi_align nn.rnn nn.gru nn.lstm "
+      "nn.deformable_conv");
   return std::set<std::string>(std::istream_iterator<std::string>(names), {});
 }();
 

@@ -1,142 +1,10 @@
-// The distinct elements, or slices along an axis, of a tensor. Zeros of both signs are equal, and
-// so are all NaN, which sort behind the numbers, as in NumPy. What stands for equal ones is the
-// first of them.
-#include <algorithm>
-#include <numeric>
-
 #include "dynamic/host/kernels.h"
 #include "dynamic/host/slices.h"
-#include "frontend/onnx/limits.h"
-#include "ops/half.h"
-#include "runtime/dispatch.h"
+#include "ops/data_dependent.h"
 
 namespace collage::dynamic {
 
 namespace {
-
-struct Groups {
-  std::vector<int64_t> first;   // of each group, its first slice
-  std::vector<int64_t> counts;  // of each group, how many slices
-  std::vector<int64_t> of;      // of each slice, its group
-};
-
-// A total order, but for what is equal.
-template <typename T>
-bool less(T a, T b) {
-  return a < b || (b != b && a == a);
-}
-
-// Groups by slices' numbers in ascending order of the slices, and of the numbers where equal.
-template <typename Equal>
-Groups group(const std::vector<int64_t>& order, Equal&& equal) {
-  Groups groups;
-  groups.of.resize(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    if (i == 0 || !equal(order[i - 1], order[i])) {
-      groups.first.push_back(order[i]);
-      groups.counts.push_back(0);
-    }
-    ++groups.counts.back();
-    groups.of[static_cast<size_t>(order[i])] = static_cast<int64_t>(groups.first.size()) - 1;
-  }
-  return groups;
-}
-
-template <typename T>
-Groups group_elements(const T* values, int64_t count) {
-  struct Element {
-    T value;
-    int64_t index;
-  };
-  std::vector<Element> elements(static_cast<size_t>(count));
-  for (int64_t i = 0; i < count; ++i) elements[static_cast<size_t>(i)] = {values[i], i};
-  std::sort(elements.begin(), elements.end(), [](const Element& a, const Element& b) {
-    if (less(a.value, b.value)) return true;
-    return !less(b.value, a.value) && a.index < b.index;
-  });
-  std::vector<int64_t> order(elements.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = elements[i].index;
-  return group(order, [&](int64_t a, int64_t b) {
-    return !less(values[a], values[b]) && !less(values[b], values[a]);
-  });
-}
-
-// `values` holds the slices one after another, `length` elements each.
-template <typename T>
-Groups group_slices(const T* values, int64_t count, int64_t length) {
-  if (length == 1) return group_elements(values, count);
-  const auto compare = [&](int64_t a, int64_t b) {
-    const T *x = values + a * length, *y = values + b * length;
-    for (int64_t i = 0; i < length; ++i)
-      if (less(x[i], y[i]) || less(y[i], x[i])) return less(x[i], y[i]) ? -1 : 1;
-    return 0;
-  };
-  std::vector<int64_t> order(static_cast<size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    const int sign = compare(a, b);
-    return sign != 0 ? sign < 0 : a < b;
-  });
-  return group(order, [&](int64_t a, int64_t b) { return compare(a, b) == 0; });
-}
-
-// In the order in which they appear.
-void sort_by_appearance(Groups& groups) {
-  std::vector<int64_t> order(groups.first.size()), place(groups.first.size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto first_of = [&](int64_t g) { return groups.first[static_cast<size_t>(g)]; };
-  std::sort(order.begin(), order.end(),
-            [&](int64_t a, int64_t b) { return first_of(a) < first_of(b); });
-  Groups sorted;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const auto g = static_cast<size_t>(order[i]);
-    place[g] = static_cast<int64_t>(i);
-    sorted.first.push_back(groups.first[g]);
-    sorted.counts.push_back(groups.counts[g]);
-  }
-  for (int64_t& g : groups.of) g = place[static_cast<size_t>(g)];
-  groups.first = std::move(sorted.first);
-  groups.counts = std::move(sorted.counts);
-}
-
-// The slices along the axis one after another.
-Result<Tensor> with_axis_first(const Tensor& data, int64_t axis) {
-  if (axis == 0) return data;
-  const auto at = static_cast<size_t>(axis);
-  const Shape& shape = data.shape();
-  int64_t outer = 1, inner = 1;
-  for (size_t i = 0; i < at; ++i) outer *= shape[i];
-  for (size_t i = at + 1; i < shape.size(); ++i) inner *= shape[i];
-  Tensor result = TRY(Tensor::allocate(data.dtype(), {shape[at], outer, inner}));
-  dispatch_size(dtype_size(data.dtype()), [&]<typename T>(Tag<T>) {
-    T* to = result.data<T>();
-    for (int64_t i = 0; i < shape[at]; ++i)
-      for (int64_t j = 0; j < outer; ++j, to += inner)
-        std::copy_n(data.data<T>() + (j * shape[at] + i) * inner, inner, to);
-  });
-  return result;
-}
-
-Result<Groups> find_groups(const Tensor& data, int64_t axis) {
-  const int64_t count = data.shape()[static_cast<size_t>(axis)];
-  if (data.size() == 0) {
-    // Slices of no elements are equal. There may be more of them than memory holds numbers.
-    if (count > frontend::kMaxFoldedIntegers) return unsupported("{} empty slices", count);
-    std::vector<int64_t> order(static_cast<size_t>(count));
-    std::iota(order.begin(), order.end(), 0);
-    return group(order, [](int64_t, int64_t) { return true; });
-  }
-  Tensor slices = TRY(with_axis_first(data, axis));
-  const int64_t length = slices.size() / count;
-  if (is_half(slices.dtype())) {
-    Tensor floats = TRY(Tensor::allocate(DType::kFloat32, slices.shape()));
-    halves_to_floats(slices.data<uint16_t>(), slices.dtype(), slices.size(), floats.data<float>());
-    slices = std::move(floats);
-  }
-  return dispatch_any(slices.dtype(), [&]<typename T>(Tag<T>) {
-    return group_slices(slices.data<T>(), count, length);
-  });
-}
 
 Tensor list(const std::vector<int64_t>& values) {
   return Tensor::from<int64_t>({static_cast<int64_t>(values.size())}, values);
@@ -149,19 +17,16 @@ Result<Tensors> run_unique(const frontend::NodeAttributes& node, const Tensors& 
   const Tensor data = along_axis ? inputs[0] : flattened(inputs[0]);
   const int64_t axis =
       along_axis ? TRY(frontend::normal_axis(TRY(node.integer("axis")), data.rank())) : 0;
-  Groups groups = TRY(find_groups(data, axis));
-  if (!sorted) sort_by_appearance(groups);
-  return Tensors{TRY(take_slices(data, axis, groups.first)), list(groups.first), list(groups.of),
-                 list(groups.counts)};
+  const EqualSlices found = TRY(find_equal_slices(data, axis, sorted));
+  return Tensors{TRY(take_slices(data, axis, found.first)), list(found.first), list(found.of),
+                 list(found.counts)};
 }
 
 Result<Tensors> run_microsoft_unique(const frontend::NodeAttributes&, const Tensors& inputs) {
   if (inputs[0].rank() != 1)
     return bad_model("data of shape {}, not a list", shape_to_string(inputs[0].shape()));
-  Groups groups = TRY(find_groups(inputs[0], 0));
-  sort_by_appearance(groups);
-  return Tensors{TRY(take_slices(inputs[0], 0, groups.first)), list(groups.of),
-                 list(groups.counts)};
+  const EqualSlices found = TRY(find_equal_slices(inputs[0], 0, false));
+  return Tensors{TRY(take_slices(inputs[0], 0, found.first)), list(found.of), list(found.counts)};
 }
 
 }  // namespace collage::dynamic

@@ -78,7 +78,15 @@ std::vector<Statement> statements_of(std::string_view body) {
     made.emplace_back().text = body.substr(start, at + 1 - start);
     start = at + 1;
   }
-  made.emplace_back().text = body.substr(start);
+  std::string result(body.substr(start));
+  // A call in place of the result gets a name.
+  const size_t from = result.find_first_not_of(' ');
+  if (from != std::string::npos && result[from] != '(' && result[from] != '%') {
+    const size_t end = result.find_last_not_of('\n') + 1;
+    made.emplace_back().text = fmt::format("  %result = {};\n", result.substr(from, end - from));
+    result = "  %result\n";
+  }
+  made.emplace_back().text = std::move(result);
   for (Statement& one : made) {
     const size_t first = one.text.find_first_not_of(' ');
     const size_t equals = one.text.find(" = ");

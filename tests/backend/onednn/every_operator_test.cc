@@ -21,7 +21,8 @@ const std::set<std::string> kRefused = [] {
       "nn.instance_norm nn.l2_normalize nn.lrn nn.pad nn.prelu nn.rms_norm nn.selu "
       "nn.shrink nn.softplus nn.softsign nn.space_to_depth nn.thresholded_relu not_equal one_hot "
       "power repeat reshape reverse reverse_sequence right_shift rsqrt scatter_elements "
-      "scatter_nd shape_of sign sin sinh split squeeze stack take tan tile topk trilu trunc "
+      "scatter_nd shape_of match_size nonzero unique vision.non_max_suppression sign sin sinh "
+      "split squeeze stack take tan tile topk trilu trunc "
       "where qnn.quantize random.normal random.run random.uniform reinterpret vision.roi_align "
       "nn.rnn nn.gru nn.lstm image.grid_sample nn.deformable_conv nn.packed_dense");
   std::set<std::string> refused(std::istream_iterator<std::string>(names), {});

@@ -84,23 +84,33 @@ TEST(Generalise, ResultsWithoutATermAreNotStated) {
                         [](const Symbols& sizes) {
                           return fmt::format(
                               "def @main(%x: Tensor[({0}), float32]) {{\n"
-                              "  strided_slice(%x, begin=[0], end=[50])\n}}\n",
+                              "  strided_slice(%x, begin=[0], end=[50], strides=[3])\n}}\n",
                               sizes.at("n"));
                         })),
             "def @main(%x: Tensor[(n), float32]) {\n"
-            "  strided_slice(%x, begin=[0], end=[50])\n}\n");
+            "  strided_slice(%x, begin=[0], end=[50], strides=[3])\n}\n");
+}
+
+TEST(Generalise, WhatOneSymbolBoundsIsATerm) {
+  const std::string text = family({"n", "m"}, [](const Symbols& sizes) {
+    const int64_t most = std::min<int64_t>(2 * sizes.at("m") + 4, 300);
+    return fmt::format(
+        "def @main(%x: Tensor[({0}, {1}), float32]) {{\n  full(1f, shape=[{0}, {2}])\n}}\n",
+        sizes.at("n"), sizes.at("m"), most);
+  });
+  EXPECT_THAT(text, HasSubstr("full(1f, shape=[n, min(2 * m + 4, 300)])"));
 }
 
 TEST(Generalise, TermsHoldForAllSizesThatAreLookedAt) {
   const std::string wrong = family({"n"}, [](const Symbols& sizes) {
     return fmt::format(
         "def @main(%x: Tensor[({0}), float32]) {{\n"
-        "  reshape(strided_slice(%x, begin=[0], end=[{1}]), newshape=[{1}])\n}}\n",
-        sizes.at("n"), std::min<int64_t>(sizes.at("n"), 600));
+        "  full(1f, shape=[{1}, {1}])\n}}\n",
+        sizes.at("n"), sizes.at("n") + (sizes.at("n") > 600 ? 1 : 0));
   });
   EXPECT_EQ(wrong,
-            "no term over sizes is 2 with n = 2, and what it is with others: '%0 = "
-            "strided_slice(%x, begin=[0], end=[2]);'");
+            "no term over sizes is 2 with n = 2, and what it is with others: 'full(1f, "
+            "shape=[2, 2])'");
 }
 
 TEST(Generalise, FamiliesDifferInIntegersAlone) {

@@ -10,13 +10,14 @@ import numpy as np
 import onnx
 import onnxruntime
 
+import counted
 import elementwise
 import quantised
 import recurrent
 import sample
 from elementwise import along
 
-EXPECTED = {**elementwise.UNARY, **elementwise.BROADCAST, **quantised.QUANTISED, **recurrent.RECURRENT, **sample.SAMPLED}
+EXPECTED = {**elementwise.UNARY, **elementwise.BROADCAST, **counted.COUNTED, **quantised.QUANTISED, **recurrent.RECURRENT, **sample.SAMPLED}
 # On either side, values of these are rounded to float32 more than once.
 ROUNDED_OFTEN = {"scatter_elements", "scatter_nd"}
 

@@ -227,6 +227,25 @@ Result<Expr> convert_compress(NodeContext& node) {
   return node.call("take", {data, indices}, {{"axis", axis}});
 }
 
+// The distinct slices, the number of the first of each, the distinct one that each slice is, and
+// how often each is there.
+Result<Outputs> convert_unique(NodeContext& node) {
+  Expr data = node.in(0);
+  int64_t axis = 0;
+  if (node.has_attr("axis"))
+    axis = TRY(normal_axis(TRY(node.integer("axis")), node.rank(0)));
+  else
+    data = TRY(node.reshape(data, {num_elements(node.shape(0))}));
+  const Expr all = TRY(
+      node.call("unique", {data}, {{"axis", axis}, {"sorted", TRY(node.flag("sorted", true))}}));
+  const Expr count = node.item(all, 3);
+  const Expr first = TRY(node.first_of(node.item(all, 0), count, 0));
+  Outputs outputs = {TRY(node.call("take", {data, first}, {{"axis", axis}})), first,
+                     node.item(all, 2)};
+  if (node.wants(3)) outputs.push_back(TRY(node.first_of(node.item(all, 1), count, 0)));
+  return outputs;
+}
+
 // An input that is one element, or what it is where it is absent.
 template <typename T>
 Result<Expr> single_or(NodeContext& node, size_t i, T fallback) {
@@ -267,6 +286,7 @@ ConverterRows index_converters() {
       {"TensorScatter", 2, 3, single(convert_tensor_scatter)},
       {"TopK", 1, 2, convert_top_k},
       {"Trilu", 1, 2, single(convert_trilu)},
+      {"Unique", 1, 1, convert_unique},
   };
 }
 

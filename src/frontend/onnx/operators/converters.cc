@@ -87,7 +87,6 @@ std::string_view reason_standard(const std::string& op) {
       {"If", "control flow on a computed condition"},
       {"Loop", "control flow"},
       {"Scan", "control flow"},
-      {"Unique", "the shape of the result depends on values"},
       {"StringConcat", "strings"},
       {"StringNormalizer", "strings"},
       {"StringSplit", "strings"},
