@@ -93,6 +93,10 @@ void tighten(Bounds& bounds, const CallNode& call, size_t arg, int64_t added) {
     bounds.high = call.args[0]->tensor_type().shape[0];
     bounds.indices = true;
   }
+  if (call.op->name == "match_size" && arg == 1) {
+    bounds.low = bounds.high = call.attrs.integer("size");
+    bounds.indices = true;
+  }
   if (call.op->name == "reverse_sequence" && arg == 1) {
     const Shape& data = call.args[0]->tensor_type().shape;
     int64_t axis = call.attrs.integer("seq_axis");

@@ -62,7 +62,7 @@ using ImportFor = std::function<Result<Module>(const Symbols& sizes, RunSizes& c
 std::vector<std::string> counted_sizes(const std::vector<std::string>& symbols,
                                        const ImportFor& import) {
   std::vector<std::vector<std::optional<int64_t>>> known;  // of two imports
-  for (const int64_t base : {32, 5, 480}) {
+  for (const int64_t base : {32, 1, 2, 5, 480}) {
     Symbols sizes;
     for (const std::string& symbol : symbols)
       sizes[symbol] = base + static_cast<int64_t>(sizes.size());

@@ -14,7 +14,7 @@ namespace {
 /// Far from the grid: what holds up to a size only, such as min(n, 512), is no term.
 constexpr int64_t kCheckedSizes[] = {1, 2, 3, 7, 17, 100, 513, 1025, 4099};
 
-constexpr int64_t kFewest = 17;  // where bounds are not reached yet
+constexpr int64_t kMany = 600;  // beyond most bounds
 
 constexpr int64_t kMostOfProducts = 4096;  // 64 by 64
 
@@ -127,13 +127,14 @@ ExtentPoints ExtentPoints::of(const std::vector<std::string>& symbols, int64_t s
       point[symbol] = size + static_cast<int64_t>(point.size());
     made.points.push_back(std::move(point));
   }
-  // Which of them a bounded term grows with.
-  for (size_t i = 0; i < symbols.size() && symbols.size() > 1; ++i) {
-    Symbols point;
-    for (size_t j = 0; j < symbols.size(); ++j)
-      point[symbols[j]] = kFewest + static_cast<int64_t>(j == i ? kFewest : j);
-    made.points.push_back(std::move(point));
-  }
+  // One small among large ones: which of them a bounded term grows with.
+  for (size_t i = 0; i < symbols.size() && symbols.size() > 1; ++i)
+    for (const int64_t few : {1, 3}) {
+      Symbols point;
+      for (size_t j = 0; j < symbols.size(); ++j)
+        point[symbols[j]] = j == i ? few : kMany + static_cast<int64_t>(j);
+      made.points.push_back(std::move(point));
+    }
   return made;
 }
 
