@@ -25,10 +25,9 @@ struct Polynomial {
 
   int64_t at(const std::vector<int64_t>& x) const {
     int64_t sum = 0;
-    for (size_t i = 0; i < x.size(); ++i) {
-      sum += factors[i] * x[i];
+    for (size_t i = 0; i < x.size(); ++i) sum += factors[i] * x[i];
+    for (size_t i = 0; i < squares.size(); ++i)
       for (size_t j = i; j < x.size(); ++j) sum += squares[i][j] * x[i] * x[j];
-    }
     return sum;
   }
 };
@@ -46,26 +45,26 @@ std::optional<Polynomial> polynomial(const ExtentPoints& at,
   const size_t n = at.symbols.size();
   const std::vector<int64_t> base = coordinates(at, 0);
   const auto value = [&](size_t point) { return divisor * *values[point]; };
-  Polynomial found{std::vector<std::vector<int64_t>>(n, std::vector<int64_t>(n)),
-                   std::vector<int64_t>(n)};
+  Polynomial found{
+      std::vector<std::vector<int64_t>>(at.is_linear() ? 0 : n, std::vector<int64_t>(n)),
+      std::vector<int64_t>(n)};
   bool whole = true;
   const auto quotient = [&](int64_t a, int64_t b) {
     whole = whole && a % b == 0;
     return a / b;
   };
+  for (size_t i = 0; i < n; ++i) found.factors[i] = quotient(value(1 + i) - value(0), at.step);
   const int64_t area = at.step * at.step;
   size_t pair = 1 + 2 * n;
-  for (size_t i = 0; i < n; ++i) {
+  for (size_t i = 0; i < found.squares.size(); ++i) {
     found.squares[i][i] = quotient(value(1 + n + i) - 2 * value(1 + i) + value(0), 2 * area);
-    for (size_t j = i + 1; j < n && at.has_products(); ++j, ++pair)
+    for (size_t j = i + 1; j < n; ++j, ++pair)
       found.squares[i][j] = quotient(value(pair) - value(1 + i) - value(1 + j) + value(0), area);
   }
-  for (size_t i = 0; i < n; ++i) {
-    int64_t factor =
-        quotient(value(1 + i) - value(0), at.step) - found.squares[i][i] * (2 * base[i] + at.step);
+  for (size_t i = 0; i < found.squares.size(); ++i) {
+    found.factors[i] -= found.squares[i][i] * (2 * base[i] + at.step);
     for (size_t j = 0; j < n; ++j)
-      if (j != i) factor -= found.squares[std::min(i, j)][std::max(i, j)] * base[j];
-    found.factors[i] = factor;
+      if (j != i) found.factors[i] -= found.squares[std::min(i, j)][std::max(i, j)] * base[j];
   }
   if (!whole) return std::nullopt;
   return found;
@@ -74,7 +73,7 @@ std::optional<Polynomial> polynomial(const ExtentPoints& at,
 /// The positive terms first, since a text has no sign in front.
 std::string text_of(const ExtentPoints& at, const Polynomial& polynomial, int64_t constant) {
   std::vector<std::pair<int64_t, std::string>> terms;
-  for (size_t i = 0; i < at.symbols.size(); ++i)
+  for (size_t i = 0; i < polynomial.squares.size(); ++i)
     for (size_t j = i; j < at.symbols.size(); ++j)
       if (polynomial.squares[i][j] != 0)
         terms.emplace_back(polynomial.squares[i][j], at.symbols[i] + " * " + at.symbols[j]);
@@ -107,18 +106,20 @@ ExtentPoints ExtentPoints::of(const std::vector<std::string>& symbols, int64_t s
     for (const auto& [symbol, distance] : by) point[symbols[symbol]] += distance;
     made.points.push_back(std::move(point));
   };
-  for (const int64_t steps : {1, 2})
-    for (size_t i = 0; i < symbols.size(); ++i) moved({{i, steps * step}});
-  for (size_t i = 0; i < symbols.size() && made.has_products(); ++i)
+  const bool linear = made.is_linear();
+  for (size_t i = 0; i < symbols.size(); ++i) moved({{i, step}});
+  for (size_t i = 0; i < symbols.size() && !linear; ++i) moved({{i, 2 * step}});
+  for (size_t i = 0; i < symbols.size() && !linear; ++i)
     for (size_t j = i + 1; j < symbols.size(); ++j) moved({{i, step}, {j, step}});
   made.count_of_grid = made.points.size();
-  for (size_t i = 0; i < symbols.size(); ++i)
+  for (size_t i = 0; i < symbols.size() && !linear; ++i)
     for (int64_t offset = 1; offset < most_divisor; ++offset) moved({{i, offset}});
   // Where the others are one beside the grid, products leave all remainders too.
-  for (size_t i = 0; i < symbols.size() && symbols.size() > 1; ++i)
+  for (size_t i = 0; i < (linear ? 1 : symbols.size()) && symbols.size() > 1; ++i)
     for (int64_t offset = 1; offset <= most_divisor; ++offset) {
       Symbols point = base;
-      for (size_t j = 0; j < symbols.size(); ++j) point[symbols[j]] += j == i ? offset : 1;
+      for (size_t j = 0; j < symbols.size(); ++j)
+        point[symbols[j]] += j == i ? offset : linear ? static_cast<int64_t>(j) % offset : 1;
       made.points.push_back(std::move(point));
     }
   for (const int64_t size : kCheckedSizes) {
@@ -130,6 +131,7 @@ ExtentPoints ExtentPoints::of(const std::vector<std::string>& symbols, int64_t s
   // One small among large ones: which of them a bounded term grows with.
   for (size_t i = 0; i < symbols.size() && symbols.size() > 1; ++i)
     for (const int64_t few : {1, 3}) {
+      if (linear && few > 1) break;
       Symbols point;
       for (size_t j = 0; j < symbols.size(); ++j)
         point[symbols[j]] = j == i ? few : kMany + static_cast<int64_t>(j);
@@ -161,7 +163,7 @@ std::optional<std::string> bounded_term(const ExtentPoints& at,
     size_t i = 0;
     while (i < values.size() && holds(i)) ++i;
     if (factor < 1 || i < values.size()) continue;
-    Polynomial line{std::vector<std::vector<int64_t>>(1, std::vector<int64_t>(1)), {factor}};
+    const Polynomial line{{}, {factor}};
     ExtentPoints alone;
     alone.symbols = {symbol};
     return fmt::format("min({}, {})", text_of(alone, line, constant), most);

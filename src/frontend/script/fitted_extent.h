@@ -5,7 +5,7 @@
 //   n = 5 gives 3, n = 6 gives 3, …       (n + 1) / 2
 //
 // Found are polynomials of degree two, divided by a number (of the points' most, or a power of two)
-// and rounded down, without products of two symbols where there are many; and what grows with one
+// and rounded down, of degree one where there are many symbols; and what grows with one
 // symbol up to a number, min(2 * n, 512).
 #pragma once
 
@@ -27,7 +27,7 @@ struct ExtentPoints {
 
   std::vector<std::string> symbols;
   int64_t step = 1, most_divisor = 1;  // of the grid; of divisions that can be found
-  bool has_products() const { return symbols.size() <= 8; }
+  bool is_linear() const { return symbols.size() > 8; }  // so many: products take a point a pair
   std::vector<Symbols> points;
   size_t count_of_grid = 1;
 };
