@@ -8,7 +8,7 @@
 namespace collage::tensor_program {
 namespace {
 
-constexpr int kMostNestedTerms = 64;
+constexpr int kMostNestedTerms = 256;
 
 class ExtentParser {
  public:
