@@ -182,9 +182,36 @@ def detector(name):
     return f"detector: {name}", check
 
 
+def detector_module(name):
+    """One module, in which the numbers of boxes are symbols: a program of it, the same from its text, and a file for any number."""
+    def check(folder):
+        path, costs = os.path.join(folder, f"{name}.onnx"), os.path.join(folder, "costs.db")
+        with lzma.open(os.path.join(HERE, "detectors", f"{name}.onnx.xz")) as packed, open(path, "wb") as file:
+            file.write(packed.read())
+        family = collage.load_symbolic(path, dims={"height": "128", "width": "128"})
+        assert all(symbol.startswith("count") for symbol in family.symbols) and len(family.symbols) > 5, family
+        assert [info.dims[0] for info in family.outputs] == [family.outputs[0].dims[0]] * 3 and "min(count" in family.outputs[0].dims[0], family
+        text, saved = os.path.join(folder, "family.relay"), os.path.join(folder, "family.collage")
+        family.save(text)
+        program, again = family.compile(targets="native", database=costs), collage.load_dynamic(text, targets="native", database=costs)
+        images = [{"image": random_image(seed, 128, 128)} for seed in range(4)]
+        program.run(images[0])
+        program.save(saved)
+        loaded, counts = collage.load(saved), set()
+        for seed, feed in enumerate(images):
+            expected, outputs = expected_of(path, feed), program.run(feed)
+            counts.add(len(expected["labels"]))
+            for of in (outputs, dict(zip(outputs, again.run(feed).values())), loaded.run(feed)):
+                agree_in_any_order(of, expected, seed)
+        assert len(counts) > 2, counts
+
+    return f"one module: {name}", check
+
+
 CHECKS = [given_sizes(name) for name in SIZES]
 if hasattr(collage, "load_dynamic"):
     CHECKS += [one_program(name) for name in SIZES] + [one_module(name) for name in SIZES] + [detector(name) for name in DETECTORS]
+    CHECKS += [detector_module(name) for name in DETECTORS]
 
 if __name__ == "__main__":
     sys.exit(checks.run(CHECKS, sys.argv[1:]))

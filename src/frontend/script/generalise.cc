@@ -131,6 +131,7 @@ class Family {
       const Result<Module> module = make_(point);
       integers_.emplace_back();
       if (!module.ok()) {
+        if (of_grid && point.empty()) return module.status();
         if (of_grid) return Status(module.status()).with_context(values_text(point));
         continue;
       }

@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "frontend/script/generalise.h"
+#include "frontend/script/symbol_terms.h"
 #include "ir/text_attrs.h"
 #include "ir/text_printer.h"
+#include "tensor_program/program_text.h"
 
 namespace collage::tensor_program {
 namespace {
@@ -27,7 +29,9 @@ struct Statement {
   std::string text, name;             // "  %3 = topk(%2, k=8);\n", "%3"
   std::vector<Reference> references;  // to values that are defined outside
   std::set<std::string> symbols;      // that it has
+  std::set<std::string> terms;        // of these
   size_t part = 0;
+  bool ends_part = false;
 };
 
 bool is_word_character(char c) {
@@ -97,6 +101,32 @@ std::vector<Statement> statements_of(std::string_view body) {
   return made;
 }
 
+/// The term around a symbol: an argument, an element of a list, or what braces hold.
+std::string_view term_around(std::string_view text, size_t begin, size_t end) {
+  // Whether a parenthesis is one of a term's: a function's or none's.
+  const auto is_of_term = [&](size_t at) {
+    const std::string_view before = text.substr(0, at);
+    return before.ends_with("min") || before.ends_with("max") ||
+           !(at > 0 && is_word_character(text[at - 1]));
+  };
+  int depth = 0;
+  for (; begin > 0; --begin) {
+    const char c = text[begin - 1];
+    if (c == ')') ++depth;
+    if (c == '(' && depth-- == 0 && !is_of_term(begin - 1)) break;
+    if (c == '[' || c == '{' || c == '=' || (c == ',' && depth == 0)) break;
+  }
+  depth = 0;
+  for (size_t at = begin; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '(') ++depth;
+    const bool is_end =
+        c == ']' || c == '}' || (c == ')' && depth-- == 0) || (c == ',' && depth == 0);
+    if (is_end) return text.substr(begin, at - begin);
+  }
+  return text.substr(begin, end - begin);
+}
+
 bool begins_part(std::string_view text) {
   for (const std::string_view op :
        {" = nonzero(", " = vision.non_max_suppression(", " = topk(", " = argmax(", " = argmin("})
@@ -144,6 +174,7 @@ class Cut {
       again = false;
       one.references.clear();
       one.symbols.clear();
+      one.terms.clear();
       scan(
           one.text,
           [&](size_t begin, size_t end) {
@@ -164,11 +195,19 @@ class Cut {
           },
           [&](size_t begin, size_t end) {
             std::string word = one.text.substr(begin, end - begin);
-            if (std::find(symbols_.begin(), symbols_.end(), word) != symbols_.end())
-              one.symbols.insert(std::move(word));
+            // An attribute may have a symbol's name.
+            if (one.text[end] == '=') return;
+            if (std::find(symbols_.begin(), symbols_.end(), word) == symbols_.end()) return;
+            one.symbols.insert(std::move(word));
+            one.terms.emplace(term_around(one.text, begin, end));
           });
     }
     read_count(one);
+    // What follows depends on the bound, no more on the count.
+    one.ends_part = one.text.find(" = strided_slice(") != std::string::npos &&
+                    std::any_of(one.terms.begin(), one.terms.end(), [](const std::string& term) {
+                      return term.find("min(") != std::string::npos;
+                    });
     if (one.name.empty()) return;
     const std::string_view is = std::string_view(one.text).substr(one.text.find(" = ") + 3);
     if (is.starts_with('('))
@@ -201,9 +240,12 @@ class Cut {
     for (bool moved = true; std::exchange(moved, false);)
       for (Statement& one : statements_) {
         size_t part = &one == &statements_.back() ? last : 0;
-        for (const Reference& reference : one.references)
-          part = std::max(part, part_of(reference) +
-                                    (begins_part(one.text) && !reference.call.empty() ? 1 : 0));
+        for (const Reference& reference : one.references) {
+          const auto call = calls_.find(reference.call);
+          if (call == calls_.end()) continue;
+          const Statement& made = statements_[call->second];
+          part = std::max(part, made.part + (begins_part(one.text) || made.ends_part ? 1 : 0));
+        }
         for (const std::string& symbol : one.symbols)
           if (const auto count = counts_.find(symbol); count != counts_.end())
             part = std::max(part, part_of(count->second) + 1);
@@ -215,7 +257,7 @@ class Cut {
 
   ModulePart part(size_t number) const {
     ModulePart made;
-    std::set<std::string> inputs, outputs, symbols;
+    std::set<std::string> inputs, outputs, symbols, terms;
     const auto is_result = [&](const Statement& one) { return &one == &statements_.back(); };
     for (const Statement& one : statements_) {
       const bool is_here = one.part == number && !is_result(one) && tuples_.count(one.name) == 0;
@@ -230,6 +272,7 @@ class Cut {
       if (!is_here) continue;
       made.body += text;
       symbols.insert(one.symbols.begin(), one.symbols.end());
+      terms.insert(one.terms.begin(), one.terms.end());
     }
     for (const auto& [symbol, count] : counts_) {
       if (!count.call.empty() && part_of(count) == number) outputs.insert(count.value);
@@ -238,7 +281,7 @@ class Cut {
     made.inputs.assign(inputs.begin(), inputs.end());
     for (const std::string& input : made.inputs) made.variables.push_back(variable(input));
     made.outputs.assign(outputs.begin(), outputs.end());
-    made.symbols.assign(symbols.begin(), symbols.end());
+    for (const std::string& term : terms) made.terms.push_back(*parse_symbol_term(term));
     const std::string results = fmt::format("{}", fmt::join(outputs, ", "));
     made.body += outputs.size() == 1 ? "  " + results + "\n" : "  (" + results + ")\n";
     return made;
@@ -374,8 +417,8 @@ std::string ModuleParts::key(size_t number, const Symbols& values,
                              const std::vector<Tensor>& inputs) const {
   const ModulePart& part = parts_[number];
   std::string key = fmt::format("{}:", number);
-  for (const std::string& symbol : part.symbols)
-    key += fmt::format(" {}={}", symbol, values.at(symbol));
+  for (const Term& term : part.terms)
+    key += fmt::format(" {}={}", term_to_string(term), value_of(term, values).value_or(0));
   for (size_t i = 0; i < inputs.size(); ++i)
     key += fmt::format(" {} {}", part.inputs[i], shape_to_string(inputs[i].shape()));
   return key;

@@ -10,7 +10,8 @@
 // The first part has what no counted size decides, each of the next ones what those of the parts
 // before it allow. Operators whose results jump with the last digits of their inputs (nonzero,
 // vision.non_max_suppression, topk, argmax, argmin) begin a part, so that kernels are compared on
-// equal inputs of these.
+// equal inputs of these. A slice of at most so many elements, min(k, 100), ends one: what follows
+// is the same for all larger counts.
 #pragma once
 
 #include <functional>
@@ -32,8 +33,8 @@ struct ModulePart {
   std::vector<std::string> variables;  // of the body, that hold the inputs
   /// Sizes that values of parts before it are: symbols, and the values' names.
   std::map<std::string, std::string> counts;
-  std::vector<std::string> symbols;  // that its text has
-  std::string body, metadata;        // calls and the result; the constants that these read
+  std::vector<Term> terms;     // over symbols, that its text has
+  std::string body, metadata;  // calls and the result; the constants that these read
 };
 
 /// Returns the outputs of a part for these sizes, in order.
@@ -52,7 +53,7 @@ class ModuleParts {
   /// Returns a part as a module of one function; `inputs`: the types of its inputs, in order.
   Result<Module> instantiate(const ModulePart& part, const std::vector<TensorType>& inputs,
                              const Symbols& values) const;
-  /// Says which instance that is: the symbols that the part has, and its inputs' shapes.
+  /// Says which instance that is: the terms that the part has, and its inputs' shapes.
   std::string key(size_t part, const Symbols& values, const std::vector<Tensor>& inputs) const;
   /// Runs part by part; `tensors`: the module's inputs by name.
   Result<std::vector<Tensor>> run(std::map<std::string, Tensor> tensors,
