@@ -1,5 +1,5 @@
 #include "dynamic/host/kernels.h"
-#include "ops/data_dependent.h"
+#include "ops/counted/data_dependent.h"
 
 namespace collage::dynamic {
 

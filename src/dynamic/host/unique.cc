@@ -1,6 +1,6 @@
 #include "dynamic/host/kernels.h"
 #include "dynamic/host/slices.h"
-#include "ops/data_dependent.h"
+#include "ops/counted/data_dependent.h"
 
 namespace collage::dynamic {
 

@@ -329,6 +329,11 @@ void take_constants(ModulePart& part, std::string_view metadata) {
     body += std::to_string(taken.emplace(number, taken.size()).first->second);
     from = end;
   }
+  // Metadata of another form is left as it is.
+  if (!taken.empty() && taken.rbegin()->first >= lines.size()) {
+    part.metadata = metadata;
+    return;
+  }
   part.body = body + part.body.substr(from);
   std::vector<std::string_view> read(taken.size());
   for (const auto& [number, place] : taken) read[place] = lines[number];

@@ -3,7 +3,7 @@
 
 #include "frontend/onnx/limits.h"
 #include "frontend/onnx/operators/converters.h"
-#include "ops/data_dependent.h"
+#include "ops/counted/data_dependent.h"
 
 namespace collage::frontend {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "ops/data_dependent.h"
+#include "ops/counted/data_dependent.h"
 #include "ops/families.h"
 
 namespace collage {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/data_dependent.h"
+#include "ops/counted/data_dependent.h"
 #include "ops/families.h"
 
 namespace collage {

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/data_dependent.h"
+#include "ops/counted/data_dependent.h"
 #include "ops/families.h"
 
 namespace collage {
