@@ -17,6 +17,7 @@
 #include <collage/tensor.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -159,6 +160,10 @@ struct ProgramOptions {
   // The `collage` command, which measures candidates in worker processes. Empty: beside this
   // library, then on PATH.
   std::filesystem::path worker;
+  // Called with the text of the plan that was chosen (docs/architecture.md): what it returns, with
+  // other places, calls or order, is what runs and is saved. kBadModel: the text cannot run. What
+  // it computes is not compared with the reference again.
+  std::function<std::string(const std::string& plan)> rewrite_plan;
   // Keeps what Program::module returns: the model's weights stay in memory as long as the program.
   bool keep_module = false;
 };

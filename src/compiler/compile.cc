@@ -15,6 +15,7 @@
 #include "compiler/check_options.h"
 #include "compiler/decision.h"
 #include "compiler/model_stages.h"
+#include "compiler/plan_text.h"
 #include "compiler/report_decision.h"
 #include "ir/large_constants.h"
 #include "ir/visitor.h"
@@ -86,10 +87,13 @@ Result<Program> make_program(const Model& model, const ProgramOptions& options,
   if (!model.impl().is_part) warn_of_silent_outputs(decision, *context);
 
   CompileReport report = TRY(report_decision(candidates, decision, *context));
-  const std::shared_ptr<const Plan> plan = decision.chosen.lowered.plan;
+  const int threads = context->compile.threads;
+  std::shared_ptr<const Plan> plan = decision.chosen.lowered.plan;
   TRY(context->dump_module("partition", report.partitioned));
   TRY(context->dump_plan(*plan));
-  const int threads = context->compile.threads;
+  if (options.rewrite_plan != nullptr)
+    plan = TRY(parse_plan(options.rewrite_plan(to_text(*plan)), *plan, threads)
+                   .with_context("the plan as it was rewritten"));
   auto impl = std::make_shared<internal::CompiledProgram>(
       plan, TRY(Executor::create(plan, threads)), threads);
   impl->inputs = model.inputs();

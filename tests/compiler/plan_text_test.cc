@@ -89,6 +89,26 @@ TEST_F(PlanText, IsReadBackAndChangesWhatRuns) {
               exp - std::exp(0.5f), 1e-5);
 }
 
+TEST_F(PlanText, IsRewrittenBeforeItRuns) {
+  std::string seen;
+  options_.rewrite_plan = [&](const std::string& text) {
+    seen = text;
+    return changed("(%2, %3)", "(%3, %2)");
+  };
+  Result<Program> program = Program::compile(model_of(given_), options_);
+  ASSERT_TRUE(program.ok()) << program.status().to_string();
+  EXPECT_EQ(seen, text_);
+  EXPECT_EQ(to_text(*program->impl().plan), changed("(%2, %3)", "(%3, %2)"));
+  Tensor one = Tensor::zeros(DType::kFloat32, {16}), none = Tensor::zeros(DType::kFloat32, {16});
+  one.data<float>()[0] = 1;
+  const auto outputs = program->run({one, none});
+  ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
+  EXPECT_NEAR((*outputs)[0].data<float>()[0], -std::exp(1.0f), 1e-5);
+  options_.rewrite_plan = [](const std::string&) { return "plan {}"; };
+  EXPECT_THAT(Program::compile(model_of(given_), options_).status().to_string(),
+              HasSubstr("the plan as it was rewritten"));
+}
+
 TEST_F(PlanText, IsChecked) {
   EXPECT_THAT(refusal("arena 64", "arena 128"), HasSubstr("buffer 3: it lies outside the arena"));
   EXPECT_THAT(refusal("-> %2", "-> %0"), HasSubstr("it writes an input or a constant"));
