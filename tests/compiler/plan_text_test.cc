@@ -104,7 +104,7 @@ TEST_F(PlanText, IsRewrittenBeforeItRuns) {
   const auto outputs = program->run({one, none});
   ASSERT_TRUE(outputs.ok()) << outputs.status().to_string();
   EXPECT_NEAR((*outputs)[0].data<float>()[0], -std::exp(1.0f), 1e-5);
-  options_.rewrite_plan = [](const std::string&) { return "plan {}"; };
+  options_.rewrite_plan = [&](const std::string&) { return changed("-> %2", "-> %7"); };
   EXPECT_THAT(Program::compile(model_of(given_), options_).status().to_string(),
               HasSubstr("the plan as it was rewritten"));
 }

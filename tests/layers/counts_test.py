@@ -99,7 +99,7 @@ COUNTS = {
 }
 
 # What each count may be.
-LIMITS = {"lines": 136_920, "rooms": 19, "lines of the largest room": 12_000, "files of the fullest folder": 60, "types that describe a cover": 3, "functions of more than six parameters": 5}
+LIMITS = {"lines": 138_250, "rooms": 19, "lines of the largest room": 12_000, "files of the fullest folder": 60, "types that describe a cover": 3, "functions of more than six parameters": 5}
 
 PLANTED = [
     (cover_types, "struct NamedCover {\nclass Other {\nstruct KernelChoice;\nstruct ListedKernel : Base {\n", ["NamedCover", "ListedKernel"]),
