@@ -27,7 +27,7 @@ json manifest() {
                        {"bytes", 100},
                        {"checksum", "c"},
                        {"sha256", "s"}});
-  return {{"format", 3},
+  return {{"format", 4},
           {"version", "1"},
           {"model", "m.onnx"},
           {"threads", 2},
@@ -82,7 +82,7 @@ TEST(Manifest, RefusesFieldsThatCannotBe) {
       {"threads", 0},    {"threads", 1025},   {"threads", json()},   {"max_error", -1},
       {"features", 1},   {"features", {1}},   {"loaders", {1}},      {"loaders", {{"a", 1}}},
       {"entries", "no"}, {"entries", {1, 2}}, {"entries", {{"a"}}},  {"version", 1},
-      {"model", json()}, {"format", 4},       {"format", UINT64_MAX}};
+      {"model", json()}, {"format", 5},       {"format", UINT64_MAX}};
   for (const auto& [field, value] : wrong) {
     json changed = manifest();
     changed[field] = value;
@@ -96,7 +96,7 @@ TEST(Manifest, RefusesFieldsThatCannotBe) {
   }
   json older = manifest();
   older["format"] = 0;
-  EXPECT_THAT(refusal(older), HasSubstr("its format is 0; this Collage reads 3"));
+  EXPECT_THAT(refusal(older), HasSubstr("its format is 0; this Collage reads 4"));
   json many = manifest();
   many["entries"] = json(std::vector<int>(100000));
   EXPECT_THAT(refusal(many), HasSubstr("100000 entries"));
